@@ -1,0 +1,21 @@
+/** The two ways a command fails: the user's input is wrong, or the run itself cannot go on. Every room may import this file. */
+
+/** Bad input: a malformed or unknown setting, a missing or corrupt file, wrong usage. One clear line, exit code 2. */
+export class UserError extends Error {
+  readonly exitCode = 2;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'UserError';
+  }
+}
+
+/** A run that cannot go on: a locked run folder, a full disk, a dead sandbox. One clear line, exit code 1. */
+export class RunError extends Error {
+  readonly exitCode = 1;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'RunError';
+  }
+}
