@@ -1,0 +1,355 @@
+/** The recursive-descent reader of Python literals behind `literal.ts`. */
+import { decodeBytes, decodeText, rawBytes } from './literal-text.js';
+import { equalityKey, isHashable, MAX_DECIMAL_DIGITS, type PythonValue } from './value.js';
+
+/** Longest text read, in UTF-16 units, and deepest nesting of brackets (CPython's own bound). */
+export const MAX_LITERAL_LENGTH = 4 << 20;
+export const MAX_LITERAL_DEPTH = 200;
+
+/** A text that is not a literal: why, and where (UTF-16 units from the start). */
+export class LiteralError extends Error {
+  readonly position: number;
+
+  constructor(message: string, position: number) {
+    super(`${message} at character ${position + 1}`);
+    this.name = 'LiteralError';
+    this.position = position;
+  }
+}
+
+/** The arguments of a call, `f(1, 'a', k=[2])`, all of them literals. */
+export interface Arguments {
+  readonly positional: readonly PythonValue[];
+  readonly keywords: readonly (readonly [string, PythonValue])[];
+}
+
+/**
+ * A value and how it was written: a sign may stand before a plain number only, and a sum is a signed real number and a plain
+ * imaginary one.
+ */
+interface Operand {
+  readonly value: PythonValue;
+  readonly form: 'number' | 'signed' | 'other';
+}
+
+const DIGITS = '[0-9](?:_?[0-9])*';
+const NUMBER = new RegExp(
+  `0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|(?:(?:${DIGITS})?\\.${DIGITS}|${DIGITS}\\.?)(?:[eE][+-]?${DIGITS})?[jJ]?`,
+  'y',
+);
+const STRING_START = /(?:[rR][bB]?|[bB][rR]?|[uU])?(?:'''|"""|'|")/y;
+const NAME = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
+/** Blanks within brackets, where a line break means nothing, and outside them. */
+const BLANKS_INSIDE = /(?:[ \t\f\n]+|\\\n|#[^\n]*)*/y;
+const BLANKS_OUTSIDE = /(?:[ \t\f]+|\\\n(?!$)|#[^\n]*)*/y;
+const KEYWORDS = new Set(
+  (
+    'False None True and as assert async await break class continue def del elif else except finally for from global if ' +
+    'import in is lambda nonlocal not or pass raise return try while with yield'
+  ).split(' '),
+);
+
+/** Reads one text, once. */
+export class LiteralReader {
+  readonly #text: string;
+  #position = 0;
+  #depth = 0;
+
+  constructor(text: string) {
+    if (text.length > MAX_LITERAL_LENGTH) throw new LiteralError('text too long', MAX_LITERAL_LENGTH);
+    if (!text.isWellFormed() || text.includes('\0')) throw new LiteralError('text that Python cannot read', 0);
+    this.#text = text.replace(/\r\n?/g, '\n');
+  }
+
+  readExpression(): PythonValue {
+    this.#match(/[ \t]*/y);
+    const emptyLines = this.#match(/(?:[ \t\f]*(?:#[^\n]*)?\n)*/y);
+    if (emptyLines !== '' && this.#looksLike(/[ \t]/y)) this.#fail('unexpected indentation');
+    const first = this.#operand().value;
+    const value = this.#peek(',') ? this.#tuple(first, () => this.#atEnd() || this.#peek('\n')) : first;
+    this.#match(/(?:\n|[ \t\f]|#[^\n]*)*/y);
+    if (!this.#atEnd()) this.#fail('unexpected text');
+    return value;
+  }
+
+  readArguments(): Arguments {
+    const positional: PythonValue[] = [];
+    const keywords = new Map<string, PythonValue>();
+    this.#depth = 1;
+    while ((this.#skipBlanks(), !this.#atEnd())) {
+      const keyword = this.#match(/[\p{XID_Start}_]\p{XID_Continue}*(?=[ \t\f\n]*=(?!=))/uy)?.normalize('NFKC');
+      if (keyword !== undefined) {
+        if (KEYWORDS.has(keyword) || keywords.has(keyword)) this.#fail(`bad keyword ${keyword}`);
+        this.#expect('=');
+        keywords.set(keyword, this.#operand().value);
+      } else {
+        if (keywords.size > 0) this.#fail('positional argument after a keyword');
+        positional.push(this.#operand().value);
+      }
+      if ((this.#skipBlanks(), this.#atEnd())) break;
+      this.#expect(',');
+    }
+    return { positional, keywords: [...keywords] };
+  }
+
+  /** signed number | signed real ± imaginary | any other value */
+  #operand(): Operand {
+    const left = this.#signed();
+    const sign = this.#takeSign();
+    if (sign === null) return left;
+    const right = this.#atom();
+    const real = left.form === 'other' ? null : toReal(left.value);
+    if (real === null || right.form !== 'number' || right.value.type !== 'complex')
+      return this.#fail('not a complex number');
+    if (!Number.isFinite(real) && left.value.type === 'int') this.#fail('integer too large for a complex number');
+    const imaginary = right.value.imaginary;
+    // Python converts the real part to a complex number first, hence the sums with zero: -0.0 + 1j is 0+1j.
+    const value: PythonValue =
+      sign === '+'
+        ? { type: 'complex', real: real + 0, imaginary: 0 + imaginary }
+        : { type: 'complex', real: real - 0, imaginary: 0 - imaginary };
+    return { value, form: 'other' };
+  }
+
+  #signed(): Operand {
+    const sign = this.#takeSign();
+    const operand = this.#atom();
+    if (sign === null) return operand;
+    if (operand.form !== 'number') this.#fail('a sign before something that is not a number');
+    return { value: sign === '-' ? negate(operand.value) : operand.value, form: 'signed' };
+  }
+
+  #takeSign(): '+' | '-' | null {
+    if (this.#take('+')) return '+';
+    return this.#take('-') ? '-' : null;
+  }
+
+  #atom(): Operand {
+    this.#skipBlanks();
+    const start = this.#position;
+    const number = this.#match(NUMBER);
+    if (number !== undefined) return { value: this.#number(number, start), form: 'number' };
+    if (this.#looksLike(STRING_START)) return other(this.#strings());
+    if (this.#text.startsWith('...', start)) {
+      this.#position += 3;
+      return other({ type: 'ellipsis' });
+    }
+    const name = this.#match(NAME);
+    if (name !== undefined) return other(this.#named(name, start));
+    for (const bracket of ['(', '[', '{'] as const) if (this.#peek(bracket)) return this.#bracketed(bracket);
+    return this.#fail(this.#atEnd() ? 'unexpected end' : 'not a literal');
+  }
+
+  #named(name: string, start: number): PythonValue {
+    switch (name) {
+      case 'None':
+        return { type: 'none' };
+      case 'True':
+      case 'False':
+        return { type: 'bool', value: name === 'True' };
+      case 'set':
+        if (this.#take('(')) {
+          this.#depth += 1;
+          this.#expect(')');
+          this.#depth -= 1;
+          return { type: 'set', items: [] };
+        }
+    }
+    throw new LiteralError(`the name ${name} is not a literal`, start);
+  }
+
+  #bracketed(open: '(' | '[' | '{'): Operand {
+    this.#expect(open);
+    this.#depth += 1;
+    if (this.#depth > MAX_LITERAL_DEPTH) this.#fail('nested too deeply');
+    let operand: Operand;
+    if (open === '[') operand = other({ type: 'list', items: this.#items(']') });
+    else if (open === '{') operand = other(this.#braces());
+    else operand = this.#parentheses();
+    // The blanks after the last bracket are those outside it.
+    this.#depth -= 1;
+    this.#position += 1;
+    return operand;
+  }
+
+  /** Up to the closing bracket, which is left for `#bracketed`. */
+  #parentheses(): Operand {
+    if (this.#peek(')')) return other({ type: 'tuple', items: [] });
+    const first = this.#operand();
+    if (this.#peek(',')) return other(this.#tuple(first.value, () => this.#peek(')')));
+    if (!this.#peek(')')) this.#fail("')' or ',' expected");
+    return first;
+  }
+
+  #braces(): PythonValue {
+    if (this.#peek('}')) return { type: 'dict', entries: [] };
+    const first = this.#hashable();
+    if (!this.#peek(':')) {
+      return { type: 'set', items: unique(this.#rest([first], '}', () => this.#hashable())) };
+    }
+    const entry = (key: PythonValue): [PythonValue, PythonValue] => {
+      this.#expect(':');
+      return [key, this.#operand().value];
+    };
+    const entries = this.#rest([entry(first)], '}', () => entry(this.#hashable()));
+    return { type: 'dict', entries: lastOfEachKey(entries) };
+  }
+
+  #items(close: string): PythonValue[] {
+    if (this.#peek(close)) return [];
+    return this.#rest([this.#operand().value], close, () => this.#operand().value);
+  }
+
+  /** Adds to `items` what follows the first: `, item` any number of times, and perhaps a last comma; up to `close`. */
+  #rest<Item>(items: Item[], close: string, read: () => Item): Item[] {
+    while (this.#take(',')) {
+      if (this.#peek(close)) break;
+      items.push(read());
+    }
+    if (!this.#peek(close)) this.#fail(`'${close}' or ',' expected`);
+    return items;
+  }
+
+  #tuple(first: PythonValue, ended: () => boolean): PythonValue {
+    const items = [first];
+    while (this.#take(',')) {
+      this.#skipBlanks();
+      if (ended()) break;
+      items.push(this.#operand().value);
+    }
+    this.#skipBlanks();
+    if (!ended()) this.#fail("',' expected");
+    return { type: 'tuple', items };
+  }
+
+  #hashable(): PythonValue {
+    const { value } = this.#operand();
+    if (!isHashable(value)) this.#fail(`a ${value.type} cannot be a key`);
+    return value;
+  }
+
+  #number(written: string, start: number): PythonValue {
+    if (this.#looksLike(/[\p{XID_Continue}.]/uy)) this.#fail('a malformed number');
+    const text = written.replaceAll('_', '');
+    if (/^0[xob]/i.test(text)) return { type: 'int', value: BigInt(text.toLowerCase()) };
+    if (/j$/i.test(text)) return { type: 'complex', real: 0, imaginary: Number(text.slice(0, -1)) };
+    if (/[.e]/i.test(text)) return { type: 'float', value: Number(text) };
+    if (/^0+$/.test(text)) return { type: 'int', value: 0n };
+    if (text.startsWith('0')) throw new LiteralError('an integer with leading zeros', start);
+    if (text.length > MAX_DECIMAL_DIGITS) throw new LiteralError('an integer of too many digits', start);
+    return { type: 'int', value: BigInt(text) };
+  }
+
+  /** One string or bytes literal, or several one after the other, which are joined. */
+  #strings(): PythonValue {
+    let value = this.#string();
+    while ((this.#skipBlanks(), this.#looksLike(STRING_START))) {
+      const next = this.#string();
+      if (value.type === 'str' && next.type === 'str') value = { type: 'str', value: value.value + next.value };
+      else if (value.type === 'bytes' && next.type === 'bytes') {
+        value = { type: 'bytes', value: Uint8Array.from([...value.value, ...next.value]) };
+      } else this.#fail('bytes joined to a string');
+    }
+    return value;
+  }
+
+  #string(): PythonValue & { type: 'str' | 'bytes' } {
+    const start = this.#position;
+    const opening = this.#match(STRING_START) ?? '';
+    const prefix = /^[a-zA-Z]*/.exec(opening)?.[0].toLowerCase() ?? '';
+    const quote = opening.slice(prefix.length);
+    const bodyStart = this.#position;
+    while (!this.#text.startsWith(quote, this.#position)) {
+      const character = this.#text[this.#position];
+      if (character === undefined || (character === '\n' && quote.length === 1)) {
+        throw new LiteralError('a string that does not end', start);
+      }
+      this.#position += character === '\\' ? 2 : 1;
+    }
+    const body = this.#text.slice(bodyStart, this.#position);
+    this.#position += quote.length;
+    try {
+      if (prefix.includes('b'))
+        return { type: 'bytes', value: prefix.includes('r') ? rawBytes(body) : decodeBytes(body) };
+      return { type: 'str', value: prefix.includes('r') ? body : decodeText(body) };
+    } catch (error) {
+      if (error instanceof SyntaxError) throw new LiteralError(error.message, start);
+      throw error;
+    }
+  }
+
+  #skipBlanks(): void {
+    this.#match(this.#depth > 0 ? BLANKS_INSIDE : BLANKS_OUTSIDE);
+  }
+
+  #peek(text: string): boolean {
+    this.#skipBlanks();
+    return this.#text.startsWith(text, this.#position);
+  }
+
+  #take(text: string): boolean {
+    if (!this.#peek(text)) return false;
+    this.#position += text.length;
+    return true;
+  }
+
+  #expect(text: string): void {
+    if (!this.#take(text)) this.#fail(`'${text}' expected`);
+  }
+
+  #looksLike(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#position;
+    return pattern.test(this.#text);
+  }
+
+  /** The text that a sticky pattern matches here, consumed. */
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#position;
+    const match = pattern.exec(this.#text)?.[0];
+    this.#position += match?.length ?? 0;
+    return match;
+  }
+
+  #atEnd(): boolean {
+    return this.#position >= this.#text.length;
+  }
+
+  #fail(message: string): never {
+    throw new LiteralError(message, this.#position);
+  }
+}
+
+function other(value: PythonValue): Operand {
+  return { value, form: 'other' };
+}
+
+function toReal(value: PythonValue): number | null {
+  if (value.type === 'int') return Number(value.value);
+  return value.type === 'float' ? value.value : null;
+}
+
+function negate(value: PythonValue): PythonValue {
+  if (value.type === 'int') return { type: 'int', value: -value.value };
+  if (value.type === 'float') return { type: 'float', value: -value.value };
+  if (value.type === 'complex') return { type: 'complex', real: -value.real, imaginary: -value.imaginary };
+  return value;
+}
+
+function unique(items: readonly PythonValue[]): PythonValue[] {
+  const first = new Map<string, PythonValue>();
+  for (const item of items) {
+    const key = equalityKey(item);
+    if (!first.has(key)) first.set(key, item);
+  }
+  return [...first.values()];
+}
+
+/** As in Python, of equal keys the first is kept, with the last value. */
+function lastOfEachKey(entries: readonly [PythonValue, PythonValue][]): [PythonValue, PythonValue][] {
+  const kept = new Map<string, [PythonValue, PythonValue]>();
+  for (const [key, item] of entries) {
+    const text = equalityKey(key);
+    kept.set(text, [kept.get(text)?.[0] ?? key, item]);
+  }
+  return [...kept.values()];
+}
