@@ -1,0 +1,185 @@
+"""Runs one program and its calls; what it returns is bytes, so that nothing a later call does can change an earlier result.
+
+Three steps: `prepare` (parses and compiles, runs no code of the program), `execute` (runs it), `frame` (the results as one byte string).
+Only what `prepare` says can be trusted by the host; `execute` shares its interpreter with the program, which may forge its own results.
+"""
+import ast
+import json
+import opcode
+import sys
+
+
+def make_runner(policy, syntax_facts):
+    # Captured here, so that a program that patches builtins, sys or json does not reach them by name.
+    compile_, exec_, eval_, repr_, str_, type_, len_, isinstance_ = compile, exec, eval, repr, str, type, len, isinstance
+    encode, join, type_name = str.encode, b''.join, type.__dict__['__name__'].__get__
+    parse, literal_eval, Call, Name, Expression = ast.parse, ast.literal_eval, ast.Call, ast.Name, ast.Expression
+    settrace, setprofile, dumps, loads = sys.settrace, sys.setprofile, json.dumps, json.loads
+    BaseException_, Forbidden, reversed_, range_ = BaseException, (ForbiddenImport, ForbiddenAccess), reversed, range
+    DETAIL = 500
+    state = {}
+
+    def describe(error):
+        """`(status, detail)` of an exception; runs the exception's own __str__."""
+        kind = type_(error)
+        if isinstance_(error, MemoryError):
+            return b'm', b'MemoryError'
+        if isinstance_(error, Forbidden):
+            return b'b', encode(str_(error), 'utf-8', 'backslashreplace')[:DETAIL]
+        name = encode(type_name(kind), 'utf-8', 'backslashreplace')
+        try:
+            message = encode(str_(error), 'utf-8', 'backslashreplace')[:DETAIL]
+        except BaseException_:
+            message = b''
+        return b'e', name + b': ' + message if message else name
+
+    def error_text(error):
+        return describe(error)[1].decode('utf-8', 'replace')
+
+    def compile_call(text):
+        tree = parse('f(\n' + text + '\n)', 'call', 'eval')
+        if type_(tree.body) is not Call or type_(tree.body.func) is not Name:
+            raise SyntaxError('not the arguments of one call')
+        return compile_(tree, 'call', 'eval', dont_inherit=True)
+
+    def prepare(request_bytes):
+        """Request {code, calls, reverse, facts, resultBytes} → {error, callErrors, facts, hashed}; or {literals} → {literals}."""
+        request = loads(request_bytes)
+        if 'literals' in request:
+            return encode(dumps({'literals': [canonical(text) for text in request['literals']]}))
+        try:
+            program = compile_(request['code'], 'task', 'exec', dont_inherit=True)
+        except BaseException_ as error:
+            return encode(dumps({'error': error_text(error), 'callErrors': [], 'facts': None, 'hashed': False}))
+        calls, errors = [], []
+        for text in request['calls']:
+            try:
+                calls.append(compile_call(text))
+                errors.append(None)
+            except BaseException_ as error:
+                calls.append(None)
+                errors.append(error_text(error))
+        facts = None
+        if request['facts']:
+            try:
+                facts = syntax_facts(request['code'])
+            except BaseException_:
+                facts = None
+        state.update(program=program, calls=calls, reverse=request['reverse'], limit=request['resultBytes'])
+        hashed = uses_hash(program) or any(call is not None and uses_hash(call) for call in calls)
+        return encode(dumps({'error': None, 'callErrors': errors, 'facts': facts, 'hashed': hashed}))
+
+    def execute():
+        calls, limit = state['calls'], state['limit']
+        results = state['results'] = [b's'] * len_(calls)
+        order = range_(len_(calls))
+        if state['reverse']:
+            order = reversed_(order)
+        names = {'__name__': 'task', '__builtins__': __builtins__}
+        policy.active, policy.blame = True, None
+        try:
+            exec_(state['program'], names)
+            failure = None
+        except BaseException_ as error:
+            failure = failed(error)
+        settrace(None)
+        setprofile(None)
+        if policy.blame is not None:
+            failure = b'b' + encode(policy.blame)
+        for index in order:
+            if calls[index] is None:
+                continue
+            if failure is not None:
+                results[index] = failure
+                continue
+            policy.blame = None
+            try:
+                # The value dies here: its __del__ runs before the next call, not in a later one.
+                text = encode(repr_(eval_(calls[index], names)), 'utf-8', 'backslashreplace')
+                result = b'o' + text if len_(text) <= limit else b'l' + b'%d bytes of repr' % len_(text)
+                text = None
+            except BaseException_ as error:
+                result = failed(error)
+            settrace(None)
+            setprofile(None)
+            results[index] = result if policy.blame is None else b'b' + encode(policy.blame)
+
+    def failed(error):
+        try:
+            status, detail = describe(error)
+            return status + detail
+        except BaseException_:
+            return b'e'
+
+    def frame():
+        """Each call as status, length (8 digits) and text: o ok, e exception, m memory, b forbidden, s syntax, l too long."""
+        return join([result[:1] + b'%08d' % (len_(result) - 1) + result[1:] for result in state['results']])
+
+    return prepare, execute, frame
+
+
+def canonical(text):
+    """Call arguments as canonical literals ('[1,2],x = 3' → '[1, 2], x=3'); None unless all are literals. Executes nothing."""
+    try:
+        call = ast.parse('f(\n' + text + '\n)', 'call', 'eval').body
+        if type(call) is not ast.Call or type(call.func) is not ast.Name:
+            return None
+        parts = [show(ast.literal_eval(argument)) for argument in call.args]
+        for keyword in call.keywords:
+            if keyword.arg is None:
+                return None
+            parts.append(keyword.arg + '=' + show(ast.literal_eval(keyword.value)))
+        return ', '.join(parts)
+    except Exception:
+        return None
+
+
+def show(value):
+    """repr of literal data, sets in an order that does not depend on the hash seed."""
+    kind = type(value)
+    if kind is list:
+        return '[' + ', '.join([show(item) for item in value]) + ']'
+    if kind is tuple:
+        return '(' + ', '.join([show(item) for item in value]) + (',)' if len(value) == 1 else ')')
+    if kind is dict:
+        return '{' + ', '.join([show(key) + ': ' + show(item) for key, item in value.items()]) + '}'
+    if kind is set:
+        return '{' + ', '.join(sorted([show(item) for item in value])) + '}' if value else 'set()'
+    return repr(value)
+
+
+_SET_OPCODES = bytes(opcode.opmap[name] for name in ('BUILD_SET', 'SET_ADD', 'SET_UPDATE'))
+_BINARY_OP = opcode.opmap['BINARY_OP']
+_SET_ARITHMETIC = frozenset(
+    number for number, (name, sign) in enumerate(opcode._nb_ops) if sign.rstrip('=') in ('&', '|', '^', '-')
+)
+_HASH_NAMES = frozenset((
+    'set', 'frozenset', 'hash', '__hash__', 'id', 'union', 'intersection', 'difference', 'symmetric_difference',
+    'eval', 'exec', 'compile', 'globals', '__builtins__', '__import__', 'WeakSet',
+))
+_VIEW_NAMES = frozenset(('keys', 'items'))
+
+
+def uses_hash(code):
+    """Whether a code object may depend on hash order: sets, hash(), set arithmetic on dict views, or ways to reach them by text."""
+    pending = [code]
+    while pending:
+        code = pending.pop()
+        names, raw = code.co_names, code.co_code
+        if not _HASH_NAMES.isdisjoint(names):
+            return True
+        operations = raw[::2]
+        for number in _SET_OPCODES:
+            if number in operations:
+                return True
+        if not _VIEW_NAMES.isdisjoint(names):
+            for operation, argument in zip(operations, raw[1::2]):
+                if operation == _BINARY_OP and argument in _SET_ARITHMETIC:
+                    return True
+        for constant in code.co_consts:
+            kind = type(constant)
+            if kind is frozenset:
+                return True
+            if kind is type(code):
+                pending.append(constant)
+    return False

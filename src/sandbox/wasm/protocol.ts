@@ -1,0 +1,65 @@
+/** What the pool and its workers say to each other. */
+import type { CallResult, SyntaxFacts } from '../sandbox.js';
+import type { Snapshot } from './interpreter.js';
+
+/** One pass of one program over one interpreter. */
+export interface PassRequest {
+  readonly kind: 'pass';
+  readonly code: string;
+  readonly calls: readonly string[];
+  /** Make the calls last to first. */
+  readonly reverse: boolean;
+  readonly facts: boolean;
+  readonly outputBytes: number;
+  readonly resultBytes: number;
+}
+
+/** Texts to read as literal call arguments; nothing is executed. */
+export interface LiteralsRequest {
+  readonly kind: 'literals';
+  readonly texts: readonly string[];
+}
+
+export type Request = PassRequest | LiteralsRequest;
+
+export interface PassReply {
+  readonly kind: 'pass';
+  readonly calls: readonly CallResult[];
+  readonly facts: SyntaxFacts | null;
+  /** The program may depend on hash order: it deserves more hash seeds. */
+  readonly usesHash: boolean;
+  /** Host calls to the clock and to entropy while the program's code ran. */
+  readonly clockCalls: number;
+  readonly entropyCalls: number;
+  /** Worker's own time for this request. */
+  readonly milliseconds: number;
+}
+
+export interface LiteralsReply {
+  readonly kind: 'literals';
+  readonly literals: readonly (string | null)[];
+  readonly milliseconds: number;
+}
+
+export type Reply = PassReply | LiteralsReply;
+
+/** Where a request runs: which snapshot, and in a module of which memory maximum. Both sides cache by these keys. */
+export interface Place {
+  readonly variant: number;
+  readonly memoryPages: number;
+}
+
+export interface ToWorker {
+  readonly id: number;
+  readonly request: Request;
+  readonly place: Place;
+  /** Sent once each to a worker that has not seen them. */
+  readonly module?: WebAssembly.Module;
+  readonly snapshot?: Snapshot;
+}
+
+export type FromWorker = { readonly kind: 'ready' } | { readonly kind: 'reply'; readonly id: number; readonly reply: Reply };
+
+export type WorkerJob =
+  | { readonly job: 'boot'; readonly module: WebAssembly.Module; readonly source: string; readonly variant: Snapshot['variant'] }
+  | { readonly job: 'serve' };

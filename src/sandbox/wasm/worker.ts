@@ -1,0 +1,53 @@
+/** Entry of the sandbox's worker threads: boots a snapshot and posts it, or serves requests one after the other. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { bootSnapshot, Interpreter, type Snapshot } from './interpreter.js';
+import { PAGE_BYTES } from './module.js';
+import type { FromWorker, Place, Reply, Request, ToWorker, WorkerJob } from './protocol.js';
+import { serveLiterals, servePass } from './serve.js';
+
+const port = parentPort;
+if (port === null) throw new Error('worker.js is started by the sandbox, as a worker thread');
+
+const modules = new Map<number, WebAssembly.Module>();
+const snapshots = new Map<number, Snapshot>();
+/** Interpreters of one memory maximum, by variant; another maximum replaces them all. */
+let interpreters = new Map<number, Interpreter>();
+let interpretersPages = 0;
+
+function interpreterAt(place: Place): Interpreter {
+  if (interpretersPages !== place.memoryPages) {
+    interpreters = new Map();
+    interpretersPages = place.memoryPages;
+  }
+  const existing = interpreters.get(place.variant);
+  if (existing !== undefined) return existing;
+  const module = modules.get(place.memoryPages);
+  const snapshot = snapshots.get(place.variant);
+  if (module === undefined || snapshot === undefined) throw new Error('a request came before its module or snapshot');
+  const interpreter = new Interpreter(module, snapshot);
+  interpreters.set(place.variant, interpreter);
+  return interpreter;
+}
+
+function serve(request: Request, place: Place): Reply {
+  const started = performance.now();
+  const interpreter = interpreterAt(place);
+  const reply =
+    request.kind === 'pass'
+      ? servePass(interpreter, place.memoryPages * PAGE_BYTES, request)
+      : serveLiterals(interpreter, request);
+  return { ...reply, milliseconds: performance.now() - started };
+}
+
+const job = workerData as WorkerJob;
+if (job.job === 'boot') {
+  port.postMessage(bootSnapshot(job.module, job.source, job.variant));
+} else {
+  port.on('message', ({ id, request, place, module, snapshot }: ToWorker) => {
+    if (module !== undefined) modules.set(place.memoryPages, module);
+    if (snapshot !== undefined) snapshots.set(place.variant, snapshot);
+    const message: FromWorker = { kind: 'reply', id, reply: serve(request, place) };
+    port.postMessage(message);
+  });
+  port.postMessage({ kind: 'ready' } satisfies FromWorker);
+}
