@@ -1,0 +1,102 @@
+/** Opening the run store's file: durability settings, the check of its version, starting over. */
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { UserError } from '../errors.js';
+import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
+import { withStoreErrors } from './sqlite-errors.js';
+
+export const DATABASE_FILE = 'propel.db';
+
+/** What a run writes into its folder, and what starting over removes. */
+const RUN_ENTRIES = [
+  'results.json',
+  'report.html',
+  'probes',
+  'checkpoints',
+  'propel.db-wal',
+  'propel.db-shm',
+  DATABASE_FILE,
+];
+
+/**
+ * Open or create the store of a run folder for writing. Every commit reaches the disk (WAL, synchronous FULL) before it is relied on.
+ * Throws `UserError` for a file that is damaged, not a run store, or of another version, and `RunError` when the disk refuses.
+ */
+export function openToWrite(folder: string): Database.Database {
+  const path = join(folder, DATABASE_FILE);
+  return withStoreErrors(path, () => {
+    const database = new Database(path);
+    try {
+      database.pragma('journal_mode = WAL');
+      database.pragma('synchronous = FULL');
+      database.pragma('foreign_keys = ON');
+      if (isEmpty(database)) create(database);
+      verify(database, path);
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  });
+}
+
+/** Open the store of a run folder for reading, also while a run writes it. Throws `UserError` when there is no usable store. */
+export function openToRead(folder: string): Database.Database {
+  const path = join(folder, DATABASE_FILE);
+  if (!existsSync(path))
+    throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; start one with propel run or propel label`);
+  return withStoreErrors(path, () => {
+    const database = new Database(path, { readonly: true });
+    try {
+      verify(database, path);
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  });
+}
+
+export function makeRunFolder(folder: string): void {
+  withStoreErrors(folder, () => mkdirSync(folder, { recursive: true }));
+}
+
+/** Remove an old run. The database goes last: it marks the folder as a run's, and without it nothing is removed. */
+export function removeRun(folder: string): void {
+  if (!existsSync(join(folder, DATABASE_FILE))) return;
+  withStoreErrors(folder, () => {
+    for (const entry of RUN_ENTRIES) rmSync(join(folder, entry), { recursive: true, force: true });
+  });
+}
+
+function isEmpty(database: Database.Database): boolean {
+  return database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
+}
+
+function create(database: Database.Database): void {
+  database.transaction(() => {
+    database.exec(SCHEMA);
+    database.pragma(`application_id = ${APPLICATION_ID}`);
+    database.pragma(`user_version = ${SCHEMA_VERSION}`);
+  })();
+}
+
+function verify(database: Database.Database, path: string): void {
+  if (database.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
+    throw new UserError(`${path} is a database of another program; choose another folder with --out`);
+  }
+  const version = database.pragma('user_version', { simple: true }) as number;
+  if (version !== SCHEMA_VERSION) {
+    throw new UserError(
+      `${path} has schema version ${version}, this propel reads version ${SCHEMA_VERSION}; ` +
+        'use the propel that made it, start over with --fresh, or choose another folder with --out',
+    );
+  }
+  const [problem] = database.pragma('quick_check(1)') as { quick_check: string }[];
+  if (problem?.quick_check !== 'ok') {
+    throw new UserError(
+      `${path} is damaged (${problem?.quick_check}); start over with --fresh, or choose another folder with --out`,
+    );
+  }
+}

@@ -1,0 +1,56 @@
+/** Files that are whole or absent: written beside their place, synced, then renamed into it. */
+import { createHash } from 'node:crypto';
+import { closeSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { withStoreErrors } from './sqlite-errors.js';
+
+/**
+ * Write a file so that a crash at any moment leaves the old content or the new, never a part. Folders on the way are made.
+ * Throws `RunError` on a full disk or a folder that cannot be written.
+ */
+export function writeFileAtomic(path: string, content: string | Uint8Array): void {
+  withStoreErrors(path, () => {
+    const folder = dirname(path);
+    mkdirSync(folder, { recursive: true });
+    // One name a target: what a crash leaves behind, the next try writes over.
+    const temporary = join(folder, `.${basename(path)}.tmp`);
+    try {
+      const file = openSync(temporary, 'w');
+      try {
+        writeFileSync(file, content);
+        fsyncSync(file);
+      } finally {
+        closeSync(file);
+      }
+      renameSync(temporary, path);
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      throw error;
+    }
+    syncFolder(folder);
+  });
+}
+
+/** Make a rename in a folder last through a power failure. Windows cannot open folders, and does without. */
+export function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** The SHA-256 of a file's bytes in hexadecimal, read a piece at a time. */
+export function sha256OfFile(path: string): string {
+  const hash = createHash('sha256');
+  const piece = Buffer.allocUnsafe(1 << 20);
+  const file = openSync(path, 'r');
+  try {
+    for (let size = readSync(file, piece); size > 0; size = readSync(file, piece)) hash.update(piece.subarray(0, size));
+  } finally {
+    closeSync(file);
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,134 @@
+/** The rows of the run store as the rest of the house sees them. */
+
+/** A value that JSON can hold. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** What a run is: its seed, the resolved configuration, and the versions that made it. */
+export interface Run {
+  readonly seed: number;
+  readonly config: { readonly [key: string]: Json };
+  readonly versions: { readonly [key: string]: Json };
+}
+
+/** The phases of a run, in the order they are worked through. */
+export type Phase = 'label' | 'train-probe' | 'train-generator' | 'evaluate';
+
+/** A batch of one arm in one phase; a phase that all arms share has arm `''`. In reinforcement learning the batch is the step. */
+export interface BatchKey {
+  readonly phase: Phase;
+  readonly arm: string;
+  readonly batch: number;
+}
+
+/** A completion of the generator and what the check said of it. */
+export interface TaskRow extends BatchKey {
+  /** See `taskId`. */
+  readonly id: string;
+  /** Place in the batch. */
+  readonly item: number;
+  /** Seed of the sample. */
+  readonly seed: number;
+  readonly completion: string;
+  /** Tokens of the completion. */
+  readonly tokens: number;
+  readonly valid: boolean;
+  readonly outcome: string;
+  readonly detail: string;
+  readonly topic: string;
+  /** The text that probe and reference model read; null when the completion could not be parsed. */
+  readonly rendered: string | null;
+  /** The parsed task; null when the completion could not be parsed. */
+  readonly task: Json;
+  /** The answer, as the sandbox computed it; null when invalid. */
+  readonly output: string | null;
+}
+
+/** One answer of the solver. An `error` is the infrastructure's and counts for nothing. */
+export interface AttemptRow {
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly seed: number;
+  readonly answer: string;
+  readonly verdict: 'pass' | 'fail' | 'error';
+}
+
+/** A valid task with all K attempts graded. */
+export interface LabelRow {
+  readonly taskId: string;
+  readonly passes: number;
+  readonly k: number;
+  /** `train`, `validation` or `test`; or the use that the label has instead of training a probe. */
+  readonly split: string;
+}
+
+export interface ProbeRow {
+  readonly name: string;
+  readonly card: Json;
+  /** Relative to the run folder. */
+  readonly path: string;
+  readonly sha256: string;
+}
+
+/** One step of reinforcement learning. */
+export interface StepRow {
+  readonly arm: string;
+  /** From 1. */
+  readonly step: number;
+  readonly rewardMean: number;
+  readonly rewardSd: number;
+  /** Valid / all. */
+  readonly validity: number;
+  /** Nats from the reference, summed over a sequence, mean over sequences. */
+  readonly klPerSequence: number;
+  /** Global norm before clipping. */
+  readonly gradientNorm: number;
+  readonly loss: number;
+  /** Nats a token. */
+  readonly entropy: number;
+  /** Mean probability of the band over valid tasks, by the probe; null without one. */
+  readonly claimedInBand: number | null;
+  /** In band / valid, by the solver, where it was asked. */
+  readonly measuredInBand: number | null;
+  readonly solverTrials: number;
+  readonly proposeSeconds: number;
+  readonly checkSeconds: number;
+  readonly scoreSeconds: number;
+  readonly updateSeconds: number;
+}
+
+/** What one task of a step earned. */
+export interface StepScoreRow {
+  readonly taskId: string;
+  readonly arm: string;
+  readonly step: number;
+  /** Probe name → logit; null when no probe saw the task. */
+  readonly logits: { readonly [probe: string]: number } | null;
+  readonly reward: number;
+  readonly advantage: number;
+}
+
+export interface CheckpointRow {
+  readonly arm: string;
+  /** The last step that it holds. */
+  readonly step: number;
+  /** Relative to the run folder. */
+  readonly path: string;
+  readonly sha256: string;
+}
+
+/** Which tasks to read; without `arm` those of every arm. */
+export interface TaskFilter {
+  readonly phase: Phase;
+  readonly arm?: string;
+  readonly batch?: number;
+  readonly valid?: boolean;
+}
+
+/** The id of a task: its place in the work, so that it is the same in every run of a seed, and ids sort as the work went. */
+export function taskId(key: BatchKey, item: number): string {
+  return `${key.phase}/${key.arm}/${padded(key.batch)}/${padded(item)}`;
+}
+
+function padded(index: number): string {
+  return String(index).padStart(6, '0');
+}

@@ -1,0 +1,122 @@
+/**
+ * The run store's tables. Every row's key follows from the run's seed and its place in the work (phase, arm, batch, item), never from
+ * the clock, so the same seed gives the same rows. Columns whose name ends in `_seconds` hold timings, and they alone may differ.
+ */
+
+/** Stored in the file's `user_version`; raise it with every change below. */
+export const SCHEMA_VERSION = 1;
+
+/** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
+export const APPLICATION_ID = 0x5052504c;
+
+export const SCHEMA = `
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  seed INTEGER NOT NULL,
+  config TEXT NOT NULL,
+  versions TEXT NOT NULL
+) STRICT;
+
+-- A batch is the unit of work: its rows and this one are one transaction.
+CREATE TABLE batches (
+  phase TEXT NOT NULL,
+  arm TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  elapsed_seconds REAL NOT NULL,
+  PRIMARY KEY (phase, arm, batch)
+) STRICT, WITHOUT ROWID;
+
+-- Phases that are finished, with the time spent outside batches.
+CREATE TABLE phases (
+  phase TEXT NOT NULL,
+  arm TEXT NOT NULL,
+  elapsed_seconds REAL NOT NULL,
+  PRIMARY KEY (phase, arm)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tasks (
+  id TEXT PRIMARY KEY,
+  phase TEXT NOT NULL,
+  arm TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  item INTEGER NOT NULL,
+  seed INTEGER NOT NULL,
+  completion TEXT NOT NULL,
+  tokens INTEGER NOT NULL,
+  valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
+  outcome TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  rendered TEXT,
+  task TEXT,
+  output TEXT,
+  UNIQUE (phase, arm, batch, item)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE attempts (
+  task_id TEXT NOT NULL REFERENCES tasks ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,
+  seed INTEGER NOT NULL,
+  answer TEXT NOT NULL,
+  verdict TEXT NOT NULL CHECK (verdict IN ('pass', 'fail', 'error')),
+  PRIMARY KEY (task_id, attempt)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE labels (
+  task_id TEXT PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
+  passes INTEGER NOT NULL,
+  k INTEGER NOT NULL,
+  split TEXT NOT NULL,
+  CHECK (passes BETWEEN 0 AND k)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE probes (
+  name TEXT PRIMARY KEY,
+  card TEXT NOT NULL,
+  path TEXT NOT NULL,
+  sha256 TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE steps (
+  arm TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  reward_mean REAL NOT NULL,
+  reward_sd REAL NOT NULL,
+  validity REAL NOT NULL,
+  kl_per_sequence REAL NOT NULL,
+  gradient_norm REAL NOT NULL,
+  loss REAL NOT NULL,
+  entropy REAL NOT NULL,
+  claimed_in_band REAL,
+  measured_in_band REAL,
+  solver_trials INTEGER NOT NULL,
+  propose_seconds REAL NOT NULL,
+  check_seconds REAL NOT NULL,
+  score_seconds REAL NOT NULL,
+  update_seconds REAL NOT NULL,
+  PRIMARY KEY (arm, step)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE step_scores (
+  task_id TEXT PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
+  arm TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  logits TEXT,
+  reward REAL NOT NULL,
+  advantage REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX step_scores_by_step ON step_scores (arm, step);
+
+CREATE TABLE checkpoints (
+  arm TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (arm, step)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE evaluations (
+  arm TEXT PRIMARY KEY,
+  measured TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+`;

@@ -1,0 +1,54 @@
+/** What SQLite and the file system report, as errors that a user can act on. */
+import Database from 'better-sqlite3';
+import { RunError, UserError } from '../errors.js';
+
+/** The error of `path` to show a user, with the cause kept; an error that is not the store's own passes through. */
+export function storeError(error: unknown, path: string): unknown {
+  const code = errorCode(error);
+  if (code === null) return error;
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') {
+    return new RunError(
+      `no space left on the disk of ${path}; free some and start again, the run goes on where it was`,
+      { cause: error },
+    );
+  }
+  if (code === 'SQLITE_NOTADB') {
+    return new UserError(`${path} is not a run store; choose another folder with --out, or start over with --fresh`, {
+      cause: error,
+    });
+  }
+  if (code.startsWith('SQLITE_CORRUPT')) {
+    return new UserError(`${path} is damaged; start over with --fresh, or choose another folder with --out`, {
+      cause: error,
+    });
+  }
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
+    return new RunError(`another program is using ${path}`, { cause: error });
+  }
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code) || /^(EACCES|EPERM|EROFS|ENOTDIR|EISDIR|ENOENT)$/.test(code)) {
+    return new RunError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
+  }
+  if (code.startsWith('SQLITE_IOERR') || code === 'EIO') {
+    return new RunError(`reading or writing ${path} failed: ${messageOf(error)}`, { cause: error });
+  }
+  return error;
+}
+
+/** Run `work`, with what goes wrong in it translated by `storeError`. */
+export function withStoreErrors<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw storeError(error, path);
+  }
+}
+
+function errorCode(error: unknown): string | null {
+  if (error instanceof Database.SqliteError) return error.code;
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return null;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

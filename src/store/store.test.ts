@@ -1,0 +1,353 @@
+import Database from 'better-sqlite3';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { RunError, UserError } from '../errors.js';
+import { RunLockedError } from './lock.js';
+import { type BatchKey, type StepRow, type TaskRow, taskId } from './rows.js';
+import { RunStore } from './store.js';
+
+let folder: string;
+let store: RunStore;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'propel-store-'));
+  store = RunStore.open(folder);
+});
+
+afterEach(() => {
+  store.close();
+  rmSync(folder, { recursive: true });
+});
+
+function task(key: BatchKey, item: number, fields: Partial<TaskRow> = {}): TaskRow {
+  return {
+    ...key,
+    id: taskId(key, item),
+    item,
+    seed: 2 ** 52 + item,
+    completion: 'def f(x):\n    return x\n>>> f(1)\n',
+    tokens: 20,
+    valid: true,
+    outcome: 'ok',
+    detail: '',
+    topic: 'arithmetic',
+    rendered: 'def f(x):\n    return x\n>>> f(1)\n',
+    task: { code: 'def f(x):\n    return x', input: '1' },
+    output: '1',
+    ...fields,
+  };
+}
+
+function step(arm: string, index: number, fields: Partial<StepRow> = {}): StepRow {
+  return {
+    arm,
+    step: index,
+    rewardMean: 0.25,
+    rewardSd: 1,
+    validity: 0.5,
+    klPerSequence: 0.125,
+    gradientNorm: 2,
+    loss: -0.5,
+    entropy: 0.75,
+    claimedInBand: 0.3,
+    measuredInBand: null,
+    solverTrials: 0,
+    proposeSeconds: 1,
+    checkSeconds: 2,
+    scoreSeconds: 3,
+    updateSeconds: 4,
+    ...fields,
+  };
+}
+
+const LABEL_BATCH: BatchKey = { phase: 'label', arm: '', batch: 0 };
+
+/** One training batch: a task with a score, and the step. */
+function commitStep(arm: string, index: number, seconds = 1): void {
+  const key: BatchKey = { phase: 'train-generator', arm, batch: index };
+  store.commitBatch(key, seconds, () => {
+    store.insertTasks([task(key, 0)]);
+    store.insertStepScores([
+      { taskId: taskId(key, 0), arm, step: index, logits: { a: 0.5 }, reward: 0.5, advantage: 1 },
+    ]);
+    store.insertStep(step(arm, index, { updateSeconds: seconds }));
+  });
+}
+
+describe('rows come back as they went in', () => {
+  test('tasks, valid and not, with their JSON, flags and 53-bit seeds', () => {
+    const rows = [
+      task(LABEL_BATCH, 0),
+      task(LABEL_BATCH, 1, { valid: false, outcome: 'unparsable', rendered: null, task: null, output: null }),
+    ];
+    store.insertTasks(rows);
+    expect(store.tasks({ phase: 'label' })).toEqual(rows);
+    expect(store.tasks({ phase: 'label', valid: false })).toEqual([rows[1]]);
+    expect(store.countTasks({ phase: 'label', arm: '' })).toBe(2);
+    expect(store.tasks({ phase: 'evaluate' })).toEqual([]);
+  });
+
+  test('attempts: pass, fail and error apart, and errors are no trials', () => {
+    store.insertTasks([task(LABEL_BATCH, 0)]);
+    const rows = (['pass', 'fail', 'error'] as const).map((verdict, attempt) => ({
+      taskId: taskId(LABEL_BATCH, 0),
+      attempt,
+      seed: attempt,
+      answer: String(attempt),
+      verdict,
+    }));
+    store.insertAttempts(rows);
+    expect(store.attempts(taskId(LABEL_BATCH, 0))).toEqual(rows);
+    expect(store.countTrials('label')).toBe(2);
+    expect(store.countTrials('label', '')).toBe(2);
+    expect(store.countTrials('label', 'propel')).toBe(0);
+  });
+
+  test('labels with their tasks', () => {
+    store.insertTasks([task(LABEL_BATCH, 0), task(LABEL_BATCH, 1), task(LABEL_BATCH, 2)]);
+    store.insertLabels([
+      { taskId: taskId(LABEL_BATCH, 2), passes: 3, k: 8, split: 'test' },
+      { taskId: taskId(LABEL_BATCH, 0), passes: 0, k: 8, split: 'train' },
+    ]);
+    expect(store.labelledTasks({ phase: 'label' })).toEqual([
+      { ...task(LABEL_BATCH, 0), passes: 0, k: 8, split: 'train' },
+      { ...task(LABEL_BATCH, 2), passes: 3, k: 8, split: 'test' },
+    ]);
+    expect(store.labelledTasks({ phase: 'label', split: 'test' }).map(({ item }) => item)).toEqual([2]);
+  });
+
+  test('probes and evaluations are replaced by name', () => {
+    const probe = { name: 'a', card: { auroc: 0.75 }, path: 'probes/a.safetensors', sha256: '00' };
+    store.saveProbe({ ...probe, sha256: '11' });
+    store.saveProbe(probe);
+    expect(store.probes()).toEqual([probe]);
+    store.saveEvaluation('base', { n: 1 });
+    store.saveEvaluation('base', { n: 2 });
+    expect([...store.evaluations()]).toEqual([['base', { n: 2 }]]);
+  });
+
+  test('steps and scores', () => {
+    commitStep('propel', 1);
+    expect(store.steps('propel')).toEqual([step('propel', 1, { updateSeconds: 1 })]);
+    expect(store.stepScores('propel', 1)).toMatchObject([{ logits: { a: 0.5 }, reward: 0.5, advantage: 1 }]);
+  });
+
+  test('a number that is not one is refused', () => {
+    expect(() => store.insertStep(step('propel', 1, { loss: Number.NaN }))).toThrow(
+      'NOT NULL constraint failed: steps.loss',
+    );
+  });
+
+  test('paths are relative to the run folder', () => {
+    expect(() => store.insertCheckpoint({ arm: 'a', step: 1, path: '/tmp/a', sha256: '' })).toThrow(
+      'relative to the run folder',
+    );
+  });
+});
+
+describe('batches', () => {
+  test('rows and mark are one transaction', () => {
+    const failing = (): void =>
+      store.commitBatch(LABEL_BATCH, 1, () => {
+        store.insertTasks([task(LABEL_BATCH, 0)]);
+        throw new Error('interrupted');
+      });
+    expect(failing).toThrow('interrupted');
+    expect(store.hasBatch(LABEL_BATCH)).toBe(false);
+    expect(store.tasks({ phase: 'label' })).toEqual([]);
+  });
+
+  test('a batch is committed once', () => {
+    store.commitBatch(LABEL_BATCH, 1, () => {});
+    expect(() => store.commitBatch(LABEL_BATCH, 1, () => {})).toThrow('UNIQUE constraint failed');
+    expect(store.batches('label', '')).toEqual([0]);
+  });
+
+  test('a phase takes the time of its batches and of what lies between', () => {
+    store.commitBatch(LABEL_BATCH, 1.5, () => {});
+    store.commitBatch({ ...LABEL_BATCH, batch: 1 }, 2, () => {});
+    expect(store.phaseFinished('label', '')).toBe(false);
+    store.finishPhase('label', '', 0.25);
+    expect(store.phaseFinished('label', '')).toBe(true);
+    expect(store.secondsOf('label', '')).toBe(3.75);
+  });
+
+  test('what was committed is there after a crash', () => {
+    store.commitBatch(LABEL_BATCH, 1, () => store.insertTasks([task(LABEL_BATCH, 0)]));
+    // A reader sees what a restart would: the write-ahead log, not yet folded into the file.
+    const reader = RunStore.read(folder);
+    expect(reader.hasBatch(LABEL_BATCH)).toBe(true);
+    expect(reader.tasks({ phase: 'label' })).toHaveLength(1);
+    reader.close();
+  });
+});
+
+describe('resuming an arm', () => {
+  test('rows beyond the last checkpoint are dropped, other arms stay', () => {
+    for (let index = 1; index <= 4; index++) commitStep('propel', index);
+    commitStep('propel-wco', 4);
+    store.insertCheckpoint({ arm: 'propel', step: 2, path: 'checkpoints/propel-2', sha256: '22' });
+    store.insertCheckpoint({ arm: 'propel', step: 4, path: 'checkpoints/propel-4', sha256: '44' });
+    store.finishPhase('train-generator', 'propel', 0);
+
+    store.truncateAfter('propel', 2);
+
+    expect(store.lastCheckpoint('propel')).toMatchObject({ step: 2, sha256: '22' });
+    expect(store.batches('train-generator', 'propel')).toEqual([1, 2]);
+    expect(store.steps('propel').map((row) => row.step)).toEqual([1, 2]);
+    expect(store.stepScores('propel').map((row) => row.step)).toEqual([1, 2]);
+    expect(store.countTasks({ phase: 'train-generator', arm: 'propel' })).toBe(2);
+    expect(store.phaseFinished('train-generator', 'propel')).toBe(false);
+    expect(store.steps('propel-wco')).toHaveLength(1);
+  });
+
+  test('a finished arm whose checkpoint is its last step stays finished', () => {
+    commitStep('propel', 1);
+    store.finishPhase('train-generator', 'propel', 0);
+    store.truncateAfter('propel', 1);
+    expect(store.phaseFinished('train-generator', 'propel')).toBe(true);
+  });
+
+  test('a run that was cut back and done again has the same rows as one that was not', () => {
+    for (let index = 1; index <= 3; index++) commitStep('propel', index, 1);
+    const uninterrupted = store.dumpRows();
+    store.truncateAfter('propel', 1);
+    expect(store.dumpRows()).not.toEqual(uninterrupted);
+    for (let index = 2; index <= 3; index++) commitStep('propel', index, 7);
+    expect(store.dumpRows()).toEqual(uninterrupted);
+  });
+});
+
+describe('the dump', () => {
+  test('every table, no timings, by key whatever the order of writing', () => {
+    commitStep('b', 1);
+    commitStep('a', 1);
+    const dump = store.dumpRows();
+    expect(Object.keys(dump)).toEqual([
+      'attempts',
+      'batches',
+      'checkpoints',
+      'evaluations',
+      'labels',
+      'phases',
+      'probes',
+      'run',
+      'step_scores',
+      'steps',
+      'tasks',
+    ]);
+    expect(dump['batches']).toEqual([
+      { phase: 'train-generator', arm: 'a', batch: 1 },
+      { phase: 'train-generator', arm: 'b', batch: 1 },
+    ]);
+    expect(Object.keys(dump['steps']![0]!).filter((column) => column.includes('seconds'))).toEqual([]);
+  });
+});
+
+describe('what a run is', () => {
+  const run = { seed: 1, config: { rl: { steps: 40, kl: 0.1 }, arms: ['base'] }, versions: { propel: '0.1.0' } };
+
+  test('the same settings go on, whatever their order, and the first versions stay', () => {
+    store.startRun(run);
+    store.startRun({ ...run, config: { arms: ['base'], rl: { kl: 0.1, steps: 40 } }, versions: { propel: '0.2.0' } });
+    expect(store.run()).toEqual(run);
+  });
+
+  test('other settings are refused by name', () => {
+    store.startRun(run);
+    const other = {
+      seed: 2,
+      config: { rl: { steps: 60, kl: 0.1 }, arms: ['base', 'propel'], extra: true },
+      versions: {},
+    };
+    expect(() => store.startRun(other)).toThrow(UserError);
+    expect(() => store.startRun(other)).toThrow('(seed, rl.steps, arms, extra); start over with --fresh');
+  });
+
+  test('a fresh start removes the old run and nothing else', () => {
+    store.startRun(run);
+    store.close();
+    mkdirSync(join(folder, 'checkpoints'));
+    writeFileSync(join(folder, 'results.json'), '{}');
+    writeFileSync(join(folder, 'notes.txt'), 'mine');
+    store = RunStore.open(folder, { fresh: true });
+    expect(store.run()).toBeNull();
+    expect(['checkpoints', 'results.json', 'notes.txt'].map((name) => existsSync(join(folder, name)))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test('a fresh start in a folder that holds no run removes nothing', () => {
+    const other = mkdtempSync(join(tmpdir(), 'propel-other-'));
+    mkdirSync(join(other, 'checkpoints'));
+    RunStore.open(other, { fresh: true }).close();
+    expect(existsSync(join(other, 'checkpoints'))).toBe(true);
+    rmSync(other, { recursive: true });
+  });
+});
+
+describe('files that cannot be used', () => {
+  const open = (): RunStore => RunStore.open(folder);
+  const database = (): string => join(folder, 'propel.db');
+
+  test('a folder in use', () => {
+    expect(open).toThrow(RunLockedError);
+    expect(open).toThrow(RunError);
+    expect(open).toThrow(`in use by process ${process.pid}`);
+  });
+
+  test('no run to read', () => {
+    expect(() => RunStore.read(join(folder, 'nowhere'))).toThrow('no run in');
+  });
+
+  test('not a database', () => {
+    store.close();
+    writeFileSync(database(), 'this is a text file, and a long one at that: '.repeat(100));
+    expect(open).toThrow(UserError);
+    expect(open).toThrow('is not a run store');
+    store = RunStore.open(folder, { fresh: true });
+  });
+
+  test('a database of another program', () => {
+    store.close();
+    rmSync(database());
+    const other = new Database(database());
+    other.exec('CREATE TABLE notes (text TEXT)');
+    other.close();
+    expect(open).toThrow('is a database of another program');
+    store = RunStore.open(folder, { fresh: true });
+  });
+
+  test('a store of another version', () => {
+    store.close();
+    const old = new Database(database());
+    old.pragma('user_version = 99');
+    old.close();
+    expect(open).toThrow('has schema version 99, this propel reads version 1');
+    store = RunStore.open(folder, { fresh: true });
+  });
+
+  test('a store that was cut short', () => {
+    for (let batch = 0; batch < 20; batch++) {
+      const key: BatchKey = { phase: 'label', arm: '', batch };
+      store.insertTasks([task(key, 0, { completion: 'x'.repeat(4000) })]);
+    }
+    store.close();
+    truncateSync(database(), Math.floor(statSync(database()).size / 8192) * 4096);
+    expect(open).toThrow(UserError);
+    expect(open).toThrow('is damaged');
+    store = RunStore.open(folder, { fresh: true });
+  });
+
+  test('the lock is free again after a failed open', () => {
+    store.close();
+    writeFileSync(database(), 'x'.repeat(5000));
+    expect(open).toThrow('is not a run store');
+    expect(existsSync(join(folder, 'propel.lock'))).toBe(false);
+    store = RunStore.open(folder, { fresh: true });
+  });
+});

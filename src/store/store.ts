@@ -1,0 +1,288 @@
+/** The run store: every task, attempt, label, step and score of one run folder. The only place that writes SQL. */
+import type Database from 'better-sqlite3';
+import { isAbsolute, join } from 'node:path';
+import { UserError } from '../errors.js';
+import { changedKeys } from './changed-keys.js';
+import { DATABASE_FILE, makeRunFolder, openToRead, openToWrite, removeRun } from './database.js';
+import { type Dump, dumpRows } from './dump.js';
+import { lockRunFolder, type RunLock } from './lock.js';
+import type {
+  AttemptRow,
+  BatchKey,
+  CheckpointRow,
+  Json,
+  LabelRow,
+  Phase,
+  ProbeRow,
+  Run,
+  StepRow,
+  StepScoreRow,
+  TaskFilter,
+  TaskRow,
+} from './rows.js';
+import { withStoreErrors } from './sqlite-errors.js';
+import { openTables, type Tables } from './tables.js';
+
+export interface OpenOptions {
+  /** Remove an old run first. */
+  readonly fresh?: boolean;
+}
+
+/** A task with its label. */
+export interface LabelledTask extends TaskRow {
+  readonly passes: number;
+  readonly k: number;
+  readonly split: string;
+}
+
+/**
+ * The store of one run folder. Opening it for writing locks the folder until `close`; the main thread is the only writer.
+ * Methods throw `RunError` when the disk refuses (full, not writable) and `UserError` when the file is damaged.
+ */
+export class RunStore {
+  /** The run folder. */
+  readonly folder: string;
+  readonly #database: Database.Database;
+  readonly #tables: Tables;
+  readonly #lock: RunLock | null;
+
+  private constructor(folder: string, database: Database.Database, lock: RunLock | null) {
+    this.folder = folder;
+    this.#database = database;
+    this.#tables = openTables(database);
+    this.#lock = lock;
+  }
+
+  /** Open or make a run folder for writing. Throws `RunLockedError` while another process works in it. */
+  static open(folder: string, options: OpenOptions = {}): RunStore {
+    makeRunFolder(folder);
+    const lock = lockRunFolder(folder);
+    try {
+      if (options.fresh) removeRun(folder);
+      return new RunStore(folder, openToWrite(folder), lock);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  /** Open a run folder for reading only, also while a run works in it. */
+  static read(folder: string): RunStore {
+    return new RunStore(folder, openToRead(folder), null);
+  }
+
+  close(): void {
+    this.#database.close();
+    this.#lock?.release();
+  }
+
+  /** All of `work`'s writes, or none. */
+  transaction<Result>(work: () => Result): Result {
+    return this.#guarded(() => this.#database.transaction(work)());
+  }
+
+  // The run, its batches and phases
+
+  /** What the folder's run is, or null before `startRun`. */
+  run(): Run | null {
+    return this.#guarded(() => this.#tables.run.select()[0] ?? null);
+  }
+
+  /**
+   * Write down what the run is, or go on with the one that is there. Throws `UserError` naming the keys when its seed or configuration
+   * is another; the versions kept are those that began it.
+   */
+  startRun(run: Run): void {
+    const old = this.run();
+    if (old === null) {
+      this.#guarded(() => this.#tables.run.insert([run]));
+      return;
+    }
+    const changed = changedKeys({ seed: old.seed, ...old.config }, { seed: run.seed, ...run.config });
+    if (changed.length === 0) return;
+    throw new UserError(
+      `${this.folder} holds a run with other settings (${changed.join(', ')}); ` +
+        'start over with --fresh, or choose another folder with --out',
+    );
+  }
+
+  /**
+   * Commit a batch: `write`'s rows and the mark that the batch is done, in one transaction. Throws when it is done already: batches are
+   * never re-cut.
+   */
+  commitBatch(key: BatchKey, elapsedSeconds: number, write: () => void): void {
+    this.transaction(() => {
+      this.#tables.batches.insert([{ ...key, elapsedSeconds }]);
+      write();
+    });
+  }
+
+  hasBatch({ phase, arm, batch }: BatchKey): boolean {
+    return this.#guarded(() => this.#tables.batches.count({ phase, arm, batch }) > 0);
+  }
+
+  /** Indices of the batches that are done, ascending. */
+  batches(phase: Phase, arm: string): number[] {
+    return this.#guarded(() => this.#tables.batches.select({ phase, arm }).map(({ batch }) => batch));
+  }
+
+  /** Mark a phase as done, with `write`'s rows. `elapsedSeconds` is the time spent outside its batches. */
+  finishPhase(phase: Phase, arm: string, elapsedSeconds: number, write: () => void = () => {}): void {
+    this.transaction(() => {
+      this.#tables.phases.insert([{ phase, arm, elapsedSeconds }]);
+      write();
+    });
+  }
+
+  phaseFinished(phase: Phase, arm: string): boolean {
+    return this.#guarded(() => this.#tables.phases.count({ phase, arm }) > 0);
+  }
+
+  /** Seconds that an arm's phase took, in its batches and outside them. */
+  secondsOf(phase: Phase, arm: string): number {
+    return this.#guarded(() =>
+      [...this.#tables.batches.select({ phase, arm }), ...this.#tables.phases.select({ phase, arm })].reduce(
+        (sum, { elapsedSeconds }) => sum + elapsedSeconds,
+        0,
+      ),
+    );
+  }
+
+  // Tasks, attempts, labels
+
+  insertTasks(rows: readonly TaskRow[]): void {
+    this.#guarded(() => this.#tables.tasks.insert(rows));
+  }
+
+  /** In the order of phase, arm, batch, item. */
+  tasks(filter: TaskFilter): TaskRow[] {
+    return this.#guarded(() => this.#tables.tasks.select(filter));
+  }
+
+  countTasks(filter: TaskFilter): number {
+    return this.#guarded(() => this.#tables.tasks.count(filter));
+  }
+
+  insertAttempts(rows: readonly AttemptRow[]): void {
+    this.#guarded(() => this.#tables.attempts.insert(rows));
+  }
+
+  attempts(taskId: string): AttemptRow[] {
+    return this.#guarded(() => this.#tables.attempts.select({ taskId }));
+  }
+
+  /** Solver trials: graded attempts on the tasks of a phase, of one arm or of all. */
+  countTrials(phase: Phase, arm?: string): number {
+    const sql = `SELECT count(*) FROM attempts JOIN tasks ON tasks.id = attempts.task_id
+      WHERE verdict <> 'error' AND phase = ? AND (? IS NULL OR arm = ?)`;
+    return this.#guarded(
+      () =>
+        this.#database
+          .prepare(sql)
+          .pluck()
+          .get(phase, arm ?? null, arm ?? null) as number,
+    );
+  }
+
+  insertLabels(rows: readonly LabelRow[]): void {
+    this.#guarded(() => this.#tables.labels.insert(rows));
+  }
+
+  /** Tasks that have a label, in the order of `tasks`. */
+  labelledTasks(filter: TaskFilter & { readonly split?: string }): LabelledTask[] {
+    const { split, ...taskFilter } = filter;
+    return this.#guarded(() => {
+      const labels = new Map(this.#tables.labels.select({ split }).map((label) => [label.taskId, label]));
+      return this.#tables.tasks.select(taskFilter).flatMap((task) => {
+        const label = labels.get(task.id);
+        return label === undefined ? [] : [{ ...task, passes: label.passes, k: label.k, split: label.split }];
+      });
+    });
+  }
+
+  // Probes
+
+  /** Insert a probe, or replace the one of that name. */
+  saveProbe(row: ProbeRow): void {
+    requireRelative(row.path);
+    this.#guarded(() => this.#tables.probes.put(row));
+  }
+
+  probes(): ProbeRow[] {
+    return this.#guarded(() => this.#tables.probes.select());
+  }
+
+  // Reinforcement learning
+
+  insertStep(row: StepRow): void {
+    this.#guarded(() => this.#tables.steps.insert([row]));
+  }
+
+  /** Ascending by step; of every arm without one. */
+  steps(arm?: string): StepRow[] {
+    return this.#guarded(() => this.#tables.steps.select({ arm }));
+  }
+
+  insertStepScores(rows: readonly StepScoreRow[]): void {
+    this.#guarded(() => this.#tables.stepScores.insert(rows));
+  }
+
+  stepScores(arm: string, step?: number): StepScoreRow[] {
+    return this.#guarded(() => this.#tables.stepScores.select({ arm, step }));
+  }
+
+  /** Name a checkpoint whose file is already whole on disk. */
+  insertCheckpoint(row: CheckpointRow): void {
+    requireRelative(row.path);
+    this.#guarded(() => this.#tables.checkpoints.insert([row]));
+  }
+
+  /** The latest checkpoint of an arm, or null. */
+  lastCheckpoint(arm: string): CheckpointRow | null {
+    return this.#guarded(() => this.#tables.checkpoints.select({ arm }).at(-1) ?? null);
+  }
+
+  /**
+   * Drop what an arm's training wrote beyond `step`, the last that its checkpoint holds (0: everything): tasks with their attempts,
+   * labels and scores, steps, checkpoints, marks of batches and of the phase.
+   */
+  truncateAfter(arm: string, step: number): void {
+    this.transaction(() => {
+      const phase: Phase = 'train-generator';
+      const run = (sql: string): void => void this.#database.prepare(sql).run({ arm, step, phase });
+      run('DELETE FROM tasks WHERE phase = @phase AND arm = @arm AND batch > @step');
+      run('DELETE FROM steps WHERE arm = @arm AND step > @step');
+      run('DELETE FROM checkpoints WHERE arm = @arm AND step > @step');
+      const dropped = this.#database
+        .prepare('DELETE FROM batches WHERE phase = @phase AND arm = @arm AND batch > @step')
+        .run({ arm, step, phase }).changes;
+      if (dropped > 0) run('DELETE FROM phases WHERE phase = @phase AND arm = @arm');
+    });
+  }
+
+  // Evaluations
+
+  /** Insert what was measured of an arm, timings left out, or replace it. */
+  saveEvaluation(arm: string, measured: Json): void {
+    this.#guarded(() => this.#tables.evaluations.put({ arm, measured }));
+  }
+
+  /** Arm → what was measured. */
+  evaluations(): Map<string, Json> {
+    return this.#guarded(() => new Map(this.#tables.evaluations.select().map(({ arm, measured }) => [arm, measured])));
+  }
+
+  /** All rows without timings, in an order that does not depend on how they were written: equal for equal runs. */
+  dumpRows(): Dump {
+    return this.#guarded(() => dumpRows(this.#database));
+  }
+
+  #guarded<Result>(work: () => Result): Result {
+    return withStoreErrors(join(this.folder, DATABASE_FILE), work);
+  }
+}
+
+function requireRelative(path: string): void {
+  if (isAbsolute(path))
+    throw new RangeError(`a stored path must be relative to the run folder, so that it can be moved: ${path}`);
+}
