@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LiteralError, MAX_LITERAL_LENGTH } from './literal-reader.js';
-import { literalEqual, parseArguments, parseLiteral, tryParseArguments, tryParseLiteral } from './literal.js';
+import {
+  LiteralError,
+  MAX_LITERAL_LENGTH,
+  literalEqual,
+  parseArguments,
+  parseLiteral,
+  tryParseArguments,
+  tryParseLiteral,
+} from './literal.js';
 import { pythonRepr, pythonSource, valuesEqual } from './value.js';
 
 interface Fixture {

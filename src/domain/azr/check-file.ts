@@ -1,0 +1,170 @@
+/** Runs recorded tasks again and compares what comes out with what was recorded: the work behind `propel check`. */
+import * as z from 'zod';
+import { RunError, UserError } from '../../errors.js';
+import type { Limits, Outcome, ProgramResult, Sandbox } from '../../sandbox/sandbox.js';
+import { mapBounded } from './bounded.js';
+import { readJsonLines, type JsonLine } from './jsonl.js';
+import { literalEqual } from './literal.js';
+
+export interface CheckFileRow {
+  /** Counted from 0. */
+  readonly index: number;
+  /**
+   * `ok`: the recorded output to the character; `literal_equal`: an equal value written another way;
+   * `recorded_output_differs`: it ran to another value; else the sandbox's outcome.
+   */
+  readonly outcome: Outcome | 'literal_equal' | 'recorded_output_differs';
+  /** Whether `repr(f(input))` is the recorded output, to the character. */
+  readonly reproduced: boolean;
+  readonly detail: string;
+}
+
+export interface CheckFileReport {
+  readonly rows: number;
+  readonly reproduced: number;
+  /** Rows of equal value whose text differs; not among `reproduced`. */
+  readonly literalEqual: number;
+  /** Outcome → rows. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** Rows by wall-clock, start-up excluded. */
+  readonly programsPerSecond: number;
+  /** Of one program's first run in the sandbox. */
+  readonly medianMilliseconds: number;
+  readonly startupMilliseconds: number;
+  readonly results: readonly CheckFileRow[];
+}
+
+export interface CheckFileOptions {
+  readonly limits?: Partial<Limits>;
+  /** Called after each row with the rows done so far. */
+  readonly onRow?: (done: number) => void;
+}
+
+/** A row in Absolute Zero's fields. */
+const absoluteZeroRow = z.object({
+  snippet: z.string(),
+  input: z.string(),
+  output: z.string(),
+  imports: z.array(z.string()).default([]),
+});
+/** A row in CRUXEval's fields. */
+const cruxEvalRow = z.object({ code: z.string(), input: z.string(), output: z.string() });
+
+interface RecordedTask {
+  readonly code: string;
+  readonly input: string;
+  readonly output: string;
+}
+
+/** Programs given to the sandbox at once, for each that it can run. */
+const QUEUED_PER_WORKER = 2;
+
+/**
+ * Checks every row of a JSON Lines file; the file is streamed. The sandbox is opened here, so that its start is timed, and closed.
+ * @throws {UserError} for a file or row that is not what it should be
+ * @throws {RunError} when the sandbox fails
+ */
+export async function checkFile(
+  path: string,
+  openSandbox: () => Promise<Sandbox>,
+  options: CheckFileOptions = {},
+): Promise<CheckFileReport> {
+  const opening = performance.now();
+  const sandbox = await openSandbox();
+  try {
+    const started = performance.now();
+    let done = 0;
+    const checked = await mapBounded(readJsonLines(path), sandbox.size * QUEUED_PER_WORKER, async (row, index) => {
+      const result = await checkRow(readTask(path, row), index, sandbox, options.limits);
+      options.onRow?.(++done);
+      return result;
+    });
+    const seconds = (performance.now() - started) / 1000;
+    const results = checked.map(({ row }) => row);
+    return {
+      rows: results.length,
+      reproduced: results.filter(({ reproduced }) => reproduced).length,
+      literalEqual: results.filter(({ outcome }) => outcome === 'literal_equal').length,
+      outcomes: countOutcomes(results),
+      programsPerSecond: results.length / seconds,
+      medianMilliseconds: median(checked.map(({ milliseconds }) => milliseconds)),
+      startupMilliseconds: started - opening,
+      results,
+    };
+  } finally {
+    await sandbox.close();
+  }
+}
+
+function readTask(path: string, { line, value }: JsonLine): RecordedTask {
+  const isCruxEval = typeof value === 'object' && value !== null && 'code' in value && !('snippet' in value);
+  const read = isCruxEval ? cruxEvalRow.safeParse(value) : absoluteZeroRow.safeParse(value);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const field = issue?.path.length ? `field ${issue.path.join('.')}: ${issue.message}` : issue?.message;
+    const expected =
+      'a row needs the text fields snippet, input, output (Absolute Zero) or code, input, output (CRUXEval)';
+    throw new UserError(`${path}, line ${line}: ${field}; ${expected}`);
+  }
+  const { input, output } = read.data;
+  if ('code' in read.data) return { code: nameF(read.data.code), input, output };
+  const { snippet, imports } = read.data;
+  const missing = imports.filter((statement) => !snippet.includes(statement));
+  return { code: nameF([...missing, snippet].join('\n')), input, output };
+}
+
+/** A program without a function `f` but with just one function has that one called `f` too. */
+function nameF(code: string): string {
+  const names = [...code.matchAll(/^(?:async[ \t]+)?def[ \t]+(\w+)/gm)].map((match) => match[1]);
+  const [only] = names;
+  if (names.length !== 1 || only === 'f' || /^f[ \t]*=/m.test(code)) return code;
+  return `${code}\nf = ${only}`;
+}
+
+async function checkRow(
+  task: RecordedTask,
+  index: number,
+  sandbox: Sandbox,
+  limits: Partial<Limits> = {},
+): Promise<{ readonly row: CheckFileRow; readonly milliseconds: number }> {
+  const result = await sandbox.run({ code: task.code, calls: [task.input] }, { limits });
+  return { row: compare(task, index, result, sandbox.name), milliseconds: result.milliseconds };
+}
+
+function compare(task: RecordedTask, index: number, { calls }: ProgramResult, sandboxName: string): CheckFileRow {
+  const [call] = calls;
+  if (call === undefined || call.outcome === 'sandbox_failure') {
+    throw new RunError(`the ${sandboxName} sandbox keeps failing: ${call?.detail ?? 'no result'}`);
+  }
+  const { outcome, repr, detail } = call;
+  if (outcome !== 'ok' || repr === null) return { index, outcome, reproduced: false, detail };
+  if (repr === task.output) return { index, outcome: 'ok', reproduced: true, detail: '' };
+  const difference = `${describeRecording(task.output, repr)}, came out as ${shorten(repr)}`;
+  const equal = literalEqual(repr, task.output);
+  return { index, outcome: equal ? 'literal_equal' : 'recorded_output_differs', reproduced: false, detail: difference };
+}
+
+/** A recording may be empty, or cut in the middle: `[1, 2...8, 9]`. */
+function describeRecording(recorded: string, repr: string): string {
+  if (recorded === '') return 'recorded nothing';
+  const cut = recorded.indexOf('...');
+  const isCut = cut > 0 && repr.startsWith(recorded.slice(0, cut)) && repr.endsWith(recorded.slice(cut + 3));
+  return `recorded ${shorten(recorded)}${isCut ? ' (cut in the middle)' : ''}`;
+}
+
+function shorten(text: string): string {
+  return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
+}
+
+function countOutcomes(results: readonly CheckFileRow[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  return counts;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+  return (upper + lower) / 2;
+}

@@ -1,0 +1,75 @@
+/** The settings of the code domain, as a user writes them under `domain:` in a pipeline's YAML. */
+import * as z from 'zod';
+import { NOTATIONS } from './notation.js';
+import { TASK_TYPES } from './task.js';
+
+const range = z
+  .tuple([z.int(), z.int()])
+  .refine(([low, high]) => low <= high, { message: 'the first number must not exceed the second' });
+
+export const distinctOutputsSchema = z
+  .strictObject({
+    of: z.int().min(2).max(64).describe('Inputs tried: the task’s own, and random ones of the same types.'),
+    atLeast: z.int().min(2).max(64).describe('Distinct outputs that must come out; an exception counts as one.'),
+    integers: range.default([0, 40]).describe('Random integers lie between these, both included.'),
+    items: range.default([0, 9]).describe('Random integers within lists, tuples and sets.'),
+    letters: z.string().min(2).default('ABCDEF').describe('Random strings are made of these characters.'),
+    minimumLength: z
+      .int()
+      .min(0)
+      .default(2)
+      .describe('A random string or list is one shorter to one longer, but at least this.'),
+  })
+  .refine(({ of, atLeast }) => atLeast <= of, { message: 'atLeast must not exceed of' });
+
+export const validitySchema = z.strictObject({
+  allowedImports: z
+    .array(z.string())
+    .nullable()
+    .default(null)
+    .describe('Top-level modules a program may import; null leaves it to the sandbox, [] allows none.'),
+  forbiddenSyntax: z
+    .array(z.string())
+    .default([])
+    .describe('Classes of Python’s ast that must not appear: Lambda, Pow, ClassDef, Global, ….'),
+  allowedCalls: z
+    .array(z.string())
+    .nullable()
+    .default(null)
+    .describe('Names that may be called besides the program’s own functions: sum, len, …; null allows all.'),
+  privateAttributes: z
+    .enum(['allow', 'forbid'])
+    .default('forbid')
+    .describe('Attributes whose name starts with an underscore.'),
+  largestInteger: z.int().min(0).nullable().default(null).describe('Largest integer constant in a program; null: any.'),
+  onlyFunction: z.boolean().default(false).describe('The program must be the function f and nothing else.'),
+  everyParameterUsed: z.boolean().default(true).describe('Every parameter of f must be read in its body.'),
+  noneResult: z.enum(['allow', 'reject']).default('reject').describe('Tasks whose output is None.'),
+  maxReprLength: z.int().min(1).default(400).describe('Longest output, in characters of its repr.'),
+  distinctOutputs: distinctOutputsSchema
+    .nullable()
+    .default(null)
+    .describe('Guard against answers that can be guessed: {of: 8, atLeast: 6}; null: none.'),
+  rejectRepeats: z.boolean().default(true).describe('A task that the run has written before is invalid.'),
+});
+
+export const limitsSchema = z.strictObject({
+  timeoutMs: z.int().min(1).default(2000).describe('Wall-clock milliseconds for all calls of one program.'),
+  memoryMiB: z.int().min(32).max(4096).default(256).describe('Memory of the interpreter, in MiB.'),
+});
+
+export const codeDomainSchema = z.strictObject({
+  name: z.literal('code').default('code').describe('Short Python programs.'),
+  type: z.enum(TASK_TYPES).default('code_o').describe('code_o: predict the output of a program on an input.'),
+  notation: z
+    .enum(NOTATIONS)
+    .default('fenced')
+    .describe('How tasks are written: fenced (Markdown blocks, for instructed models) or doctest (the micro-world).'),
+  examples: z.int().min(0).max(8).default(3).describe('Example tasks in the fenced prompt, drawn anew for each seed.'),
+  validity: validitySchema.prefault({}).describe('What makes a task valid (𝒲).'),
+  limits: limitsSchema.prefault({}).describe('Limits of the sandbox for one program.'),
+});
+
+export type DistinctOutputs = z.infer<typeof distinctOutputsSchema>;
+export type ValiditySettings = z.infer<typeof validitySchema>;
+export type CodeDomainSettings = z.infer<typeof codeDomainSchema>;

@@ -1,0 +1,45 @@
+/** The Domain interface: how tasks are written, checked, rendered for the probe, put to a solver and graded. */
+import type { Sandbox, SyntaxFacts } from '../sandbox/sandbox.js';
+
+/** Why a completion is not a valid task; `ok` when it is. */
+export interface Check<Task> {
+  readonly valid: boolean;
+  /** `ok`, a sandbox outcome, or one of the domain's own reasons (`unparsable`, `guessable`, `unused_parameter`, …). */
+  readonly outcome: string;
+  /** What happened, for people; empty when valid. */
+  readonly detail: string;
+  /** The task with its answer filled in by the sandbox; null unless valid. */
+  readonly task: Task | null;
+  /** What the task is about; `unparsable` for what has no syntax tree. */
+  readonly topic: string;
+  readonly facts: SyntaxFacts | null;
+}
+
+export interface CheckOptions {
+  /**
+   * `render` of the earlier tasks of the same run, when repeats are to be rejected: a task among them, or a second one in the
+   * batch, is a `repeat`. Without it repeats are not looked for. A resumed run gives the texts of the rows it kept.
+   */
+  readonly earlier?: ReadonlySet<string>;
+}
+
+export type Verdict = 'pass' | 'fail';
+
+export interface Domain<Task> {
+  readonly name: string;
+  /** What the generator is asked; seeded, so that prompts with examples can vary. */
+  prompt(seed: number): string;
+  /** A completion's task, without its answer; null when it is not one. */
+  parse(completion: string): Task | null;
+  /**
+   * Validity 𝒲 of parsed completions (null: unparsable), in batches; one result a task, in order.
+   * @throws {RunError} when the sandbox keeps failing: no task is ever invalid for that.
+   */
+  check(tasks: readonly (Task | null)[], sandbox: Sandbox, options?: CheckOptions): Promise<Check<Task>[]>;
+  /** The one text that reference model and probe read: no prompt, no expected output. */
+  render(task: Task): string;
+  /** What the solver sees. Never the answer. */
+  question(task: Task): string;
+  /** Grade one answer text against a checked task. */
+  grade(task: Task, answer: string): Verdict;
+}
