@@ -54,6 +54,7 @@ export class WorkerPool {
   readonly #alive = new Set<Handle>();
   #starting = 0;
   #startFailures = 0;
+  #startError = '';
   #confirming = 0;
   #nextId = 1;
   #closed = false;
@@ -81,14 +82,21 @@ export class WorkerPool {
       const job = this.#next();
       if (job === null) return;
       const handle = this.#idle.pop();
-      if (handle === undefined) {
-        const waiting = this.#queue.length + this.#confirmations.length;
-        if (this.#alive.size + this.#starting < this.size && this.#starting < waiting) void this.#start();
-        return;
-      }
+      if (handle === undefined) return this.#grow();
       this.#take(job);
       this.#runOn(handle, job);
     }
+  }
+
+  /** Starts one worker more for what waits, unless starting keeps failing: then the living go on alone, or all waiting jobs fail. */
+  #grow(): void {
+    if (this.#startFailures >= MAX_START_FAILURES) {
+      if (this.#alive.size + this.#starting > 0) return;
+      this.#startFailures = 0;
+      return this.#failQueued(`no worker could be started: ${this.#startError}`);
+    }
+    const waiting = this.#queue.length + this.#confirmations.length;
+    if (this.#alive.size + this.#starting < this.size && this.#starting < waiting) void this.#start();
   }
 
   /** The job whose turn it is, left in its queue. */
@@ -194,10 +202,7 @@ export class WorkerPool {
       this.#release(handle);
     } catch (error) {
       this.#startFailures++;
-      if (this.#startFailures >= MAX_START_FAILURES && this.#alive.size === 0) {
-        this.#startFailures = 0;
-        this.#failQueued(`no worker could be started: ${(error as Error).message}`);
-      }
+      this.#startError = (error as Error).message;
     } finally {
       this.#starting--;
       this.#dispatch();

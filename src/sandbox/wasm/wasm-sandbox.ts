@@ -124,7 +124,10 @@ class WasmSandbox implements Sandbox {
         if (end.reply.kind === 'pass') return end.reply;
         return failedPass(program, 'sandbox_failure', 'a worker answered another request');
       case 'timeout':
-        return failedPass(program, 'timeout', `ran longer than ${limits.timeoutMs} ms, twice`);
+        return {
+          ...failedPass(program, 'timeout', `ran longer than ${limits.timeoutMs} ms, twice`),
+          milliseconds: limits.timeoutMs,
+        };
       case 'died':
         return this.#blame(program, end.detail);
       case 'unavailable':

@@ -1,0 +1,34 @@
+/** Runs cases against a sandbox and says which it answers as it must. */
+import { CASES, type Case } from './cases.js';
+import type { CallResult, Sandbox } from './sandbox.js';
+
+export interface SelfTestResult {
+  readonly name: string;
+  readonly ok: boolean;
+  /** What differed; empty when `ok`. */
+  readonly detail: string;
+}
+
+/** The ordinary cases, one after the other: about a second. Every sandbox must pass all of them. */
+export async function selfTest(sandbox: Sandbox, cases: readonly Case[] = CASES): Promise<SelfTestResult[]> {
+  const results: SelfTestResult[] = [];
+  for (const { name, code, calls, expect, limits } of cases) {
+    const { calls: got } = await sandbox.run({ code, calls }, limits === undefined ? {} : { limits });
+    const differences = expect.flatMap((expected, index) => {
+      const call = got[index];
+      return call !== undefined && matches(call, expected) ? [] : [`call ${index + 1}: ${describe(call)}`];
+    });
+    results.push({ name, ok: differences.length === 0, detail: differences.join('; ') });
+  }
+  return results;
+}
+
+function matches(call: CallResult, expected: Case['expect'][number]): boolean {
+  if ('repr' in expected) return call.outcome === 'ok' && call.repr === expected.repr;
+  return call.outcome === expected.outcome && call.detail.includes(expected.detail);
+}
+
+function describe(call: CallResult | undefined): string {
+  if (call === undefined) return 'no result';
+  return call.outcome === 'ok' ? `ok ${call.repr}` : `${call.outcome} (${call.detail})`;
+}
