@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest';
-import { perturbedInputs, readEvaluations } from './evaluation.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { seededRandom } from '../../metrics/random.js';
+import type { Sandbox } from '../../sandbox/sandbox.js';
+import { createWasmSandbox } from '../../sandbox/wasm/wasm-sandbox.js';
+import { evaluateInSandbox, perturbedInputs, readEvaluations } from './evaluation.js';
+import { sampleProgram } from './language.js';
 
 const program = { snippet: 'def f(x, n):\n    return x[n]', input: '[4, 0, 9], 12' };
 
@@ -30,5 +34,68 @@ describe('readEvaluations', () => {
       { output: null, distinctOutputs: 1 },
       { output: "'É\\t'", distinctOutputs: 6 },
     ]);
+  });
+});
+
+describe('evaluateInSandbox', () => {
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await createWasmSandbox({ size: 1 });
+  });
+  afterAll(() => sandbox.close());
+
+  it('gives the repr of each answer and how many of the eight are distinct', async () => {
+    const evaluations = await evaluateInSandbox(sandbox)([
+      { snippet: "def f(x):\n    return x[::-1] + 'F'", input: "'ABCDE'" },
+      { snippet: 'def f(x):\n    x.sort()\n    return x', input: '[3, 1, 2, 9, 0, 4]' },
+      { snippet: 'def f(x, n):\n    return 7', input: '[3, 1, 2], 5' },
+      { snippet: 'def f(x):\n    return x % 2 == 0', input: '40' },
+    ]);
+    expect(evaluations.map(({ output }) => output)).toEqual(["'EDCBAF'", '[0, 1, 2, 3, 4, 9]', '7', 'True']);
+    expect(evaluations.map(({ distinctOutputs }) => distinctOutputs)).toEqual([8, 8, 1, 2]);
+  });
+
+  it('has no output for a program that raises, and counts raising as one output', async () => {
+    const [evaluation] = await evaluateInSandbox(sandbox)([
+      { snippet: 'def f(x):\n    return x[9]', input: '[1, 2, 3]' },
+    ]);
+    expect(evaluation).toEqual({ output: null, distinctOutputs: 1 });
+  });
+
+  it('evaluates more programs than one run takes, in order', async () => {
+    const programs = Array.from({ length: 600 }, (_, index) => ({
+      snippet: `def f(x):\n    return x * 0 + ${index}`,
+      input: '1',
+    }));
+    const evaluations = await evaluateInSandbox(sandbox)(programs);
+    expect(evaluations.map(({ output }) => output)).toEqual(programs.map((_, index) => String(index)));
+  });
+
+  it('finds an answer to nearly every sampled program, more than half of them hard to guess', async () => {
+    const random = seededRandom('evaluation');
+    const evaluations = await evaluateInSandbox(sandbox)(Array.from({ length: 1000 }, () => sampleProgram(random)));
+    const share = (test: (evaluation: (typeof evaluations)[number]) => boolean): number =>
+      evaluations.filter(test).length / evaluations.length;
+    expect(share(({ output }) => output !== null)).toBeGreaterThan(0.97);
+    expect(share(({ distinctOutputs }) => distinctOutputs >= 6)).toBeGreaterThan(0.5);
+  });
+
+  it('says what failed when a run does', async () => {
+    const failing: Sandbox = {
+      name: 'failing',
+      size: 1,
+      versions: {},
+      run: () =>
+        Promise.resolve({
+          calls: [{ outcome: 'timeout', repr: null, detail: 'ran longer than 60000 ms' }],
+          facts: null,
+          milliseconds: 60_000,
+        }),
+      literals: () => Promise.resolve([]),
+      close: () => Promise.resolve(),
+    };
+    await expect(evaluateInSandbox(failing)([program])).rejects.toThrow(
+      'evaluating 1 micro-world programs failed: timeout, ran longer than 60000 ms',
+    );
   });
 });
