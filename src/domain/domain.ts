@@ -40,6 +40,10 @@ export interface Domain<Task> {
   render(task: Task): string;
   /** What the solver sees. Never the answer. */
   question(task: Task): string;
-  /** Grade one answer text against a checked task. */
-  grade(task: Task, answer: string): Verdict;
+  /**
+   * Grades a solver's answer texts to one checked task, in order. Some kinds of task run the answers in the sandbox; the
+   * expected output never goes there.
+   * @throws {RunError} when the sandbox keeps failing: no answer is ever wrong for that.
+   */
+  grade(task: Task, answers: readonly string[], sandbox: Sandbox): Promise<Verdict[]>;
 }

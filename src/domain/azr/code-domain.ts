@@ -21,6 +21,6 @@ export function createCodeDomain(settings: CodeDomainSettings): Domain<CodeTask>
     check: (tasks, sandbox, options) => checkValidity(tasks, sandbox, rules, options?.earlier ?? null),
     render,
     question: (task) => type.question(notation, task),
-    grade: (task, answer) => type.grade(notation, task, answer),
+    grade: (task, answers, sandbox) => type.grade(notation, task, answers, sandbox),
   };
 }

@@ -46,9 +46,11 @@ export const codeO: TaskType = {
     return notation.needsInstructions ? `${SOLVE}\n\n${written}` : written;
   },
 
-  grade(notation, task, answer) {
-    if (task.output === null) throw new Error('a task can only be graded once it has been checked');
-    const given = notation.readAnswer(answer, 'output');
-    return given !== null && literalEqual(task.output, given) ? 'pass' : 'fail';
+  async grade(notation, { output }, answers) {
+    if (output === null) throw new Error('a task can only be graded once it has been checked');
+    return answers.map((text) => {
+      const answer = notation.readAnswer(text, 'output');
+      return answer !== null && literalEqual(output, answer) ? 'pass' : 'fail';
+    });
   },
 };

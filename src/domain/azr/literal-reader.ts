@@ -1,10 +1,11 @@
 /** The recursive-descent reader of Python literals behind `literal.ts`. */
+import { decodeNumber, negate, NUMBER, toReal } from './literal-number.js';
 import { decodeBytes, decodeText, rawBytes } from './literal-text.js';
-import { equalityKey, isHashable, MAX_DECIMAL_DIGITS, type PythonValue } from './value.js';
+import { isHashable, lastOfEachKey, unique, type PythonValue } from './value.js';
 
 /** Longest text read, in UTF-16 units, and deepest nesting of brackets (CPython's own bound). */
 export const MAX_LITERAL_LENGTH = 4 << 20;
-export const MAX_LITERAL_DEPTH = 200;
+const MAX_LITERAL_DEPTH = 200;
 
 /** A text that is not a literal: why, and where (UTF-16 units from the start). */
 export class LiteralError extends Error {
@@ -32,16 +33,14 @@ interface Operand {
   readonly form: 'number' | 'signed' | 'other';
 }
 
-const DIGITS = '[0-9](?:_?[0-9])*';
-const NUMBER = new RegExp(
-  `0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|(?:(?:${DIGITS})?\\.${DIGITS}|${DIGITS}\\.?)(?:[eE][+-]?${DIGITS})?[jJ]?`,
-  'y',
-);
 const STRING_START = /(?:[rR][bB]?|[bB][rR]?|[uU])?(?:'''|"""|'|")/y;
 const NAME = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
 /** Blanks within brackets, where a line break means nothing, and outside them. */
 const BLANKS_INSIDE = /(?:[ \t\f\n]+|\\\n|#[^\n]*)*/y;
 const BLANKS_OUTSIDE = /(?:[ \t\f]+|\\\n(?!$)|#[^\n]*)*/y;
+/** No blank starts with another character past '#'. */
+const HASH = 0x23;
+const BACKSLASH = 0x5c;
 const KEYWORDS = new Set(
   (
     'False None True and as assert async await break class continue def del elif else except finally for from global if ' +
@@ -128,7 +127,10 @@ export class LiteralReader {
     this.#skipBlanks();
     const start = this.#position;
     const number = this.#match(NUMBER);
-    if (number !== undefined) return { value: this.#number(number, start), form: 'number' };
+    if (number !== undefined) {
+      if (this.#looksLike(/[\p{XID_Continue}.]/uy)) this.#fail('a malformed number');
+      return { value: this.#located(start, () => decodeNumber(number)), form: 'number' };
+    }
     if (this.#looksLike(STRING_START)) return other(this.#strings());
     if (this.#text.startsWith('...', start)) {
       this.#position += 3;
@@ -228,29 +230,18 @@ export class LiteralReader {
     return value;
   }
 
-  #number(written: string, start: number): PythonValue {
-    if (this.#looksLike(/[\p{XID_Continue}.]/uy)) this.#fail('a malformed number');
-    const text = written.replaceAll('_', '');
-    if (/^0[xob]/i.test(text)) return { type: 'int', value: BigInt(text.toLowerCase()) };
-    if (/j$/i.test(text)) return { type: 'complex', real: 0, imaginary: Number(text.slice(0, -1)) };
-    if (/[.e]/i.test(text)) return { type: 'float', value: Number(text) };
-    if (/^0+$/.test(text)) return { type: 'int', value: 0n };
-    if (text.startsWith('0')) throw new LiteralError('an integer with leading zeros', start);
-    if (text.length > MAX_DECIMAL_DIGITS) throw new LiteralError('an integer of too many digits', start);
-    return { type: 'int', value: BigInt(text) };
-  }
-
   /** One string or bytes literal, or several one after the other, which are joined. */
   #strings(): PythonValue {
-    let value = this.#string();
+    const first = this.#string();
+    const parts = [first.value];
     while ((this.#skipBlanks(), this.#looksLike(STRING_START))) {
       const next = this.#string();
-      if (value.type === 'str' && next.type === 'str') value = { type: 'str', value: value.value + next.value };
-      else if (value.type === 'bytes' && next.type === 'bytes') {
-        value = { type: 'bytes', value: Uint8Array.from([...value.value, ...next.value]) };
-      } else this.#fail('bytes joined to a string');
+      if (next.type !== first.type) this.#fail('bytes joined to a string');
+      parts.push(next.value);
     }
-    return value;
+    if (parts.length === 1) return first;
+    if (first.type === 'str') return { type: 'str', value: parts.join('') };
+    return { type: 'bytes', value: Uint8Array.from(Buffer.concat(parts.filter((part) => typeof part !== 'string'))) };
   }
 
   #string(): PythonValue & { type: 'str' | 'bytes' } {
@@ -268,10 +259,17 @@ export class LiteralReader {
     }
     const body = this.#text.slice(bodyStart, this.#position);
     this.#position += quote.length;
-    try {
+    return this.#located(start, () => {
       if (prefix.includes('b'))
         return { type: 'bytes', value: prefix.includes('r') ? rawBytes(body) : decodeBytes(body) };
       return { type: 'str', value: prefix.includes('r') ? body : decodeText(body) };
+    });
+  }
+
+  /** What `decode` gives; what it holds against a token is reported at the token's start. */
+  #located<Result>(start: number, decode: () => Result): Result {
+    try {
+      return decode();
     } catch (error) {
       if (error instanceof SyntaxError) throw new LiteralError(error.message, start);
       throw error;
@@ -279,6 +277,8 @@ export class LiteralReader {
   }
 
   #skipBlanks(): void {
+    const code = this.#text.charCodeAt(this.#position);
+    if (code > HASH && code !== BACKSLASH) return;
     this.#match(this.#depth > 0 ? BLANKS_INSIDE : BLANKS_OUTSIDE);
   }
 
@@ -321,35 +321,4 @@ export class LiteralReader {
 
 function other(value: PythonValue): Operand {
   return { value, form: 'other' };
-}
-
-function toReal(value: PythonValue): number | null {
-  if (value.type === 'int') return Number(value.value);
-  return value.type === 'float' ? value.value : null;
-}
-
-function negate(value: PythonValue): PythonValue {
-  if (value.type === 'int') return { type: 'int', value: -value.value };
-  if (value.type === 'float') return { type: 'float', value: -value.value };
-  if (value.type === 'complex') return { type: 'complex', real: -value.real, imaginary: -value.imaginary };
-  return value;
-}
-
-function unique(items: readonly PythonValue[]): PythonValue[] {
-  const first = new Map<string, PythonValue>();
-  for (const item of items) {
-    const key = equalityKey(item);
-    if (!first.has(key)) first.set(key, item);
-  }
-  return [...first.values()];
-}
-
-/** As in Python, of equal keys the first is kept, with the last value. */
-function lastOfEachKey(entries: readonly [PythonValue, PythonValue][]): [PythonValue, PythonValue][] {
-  const kept = new Map<string, [PythonValue, PythonValue]>();
-  for (const [key, item] of entries) {
-    const text = equalityKey(key);
-    kept.set(text, [kept.get(text)?.[0] ?? key, item]);
-  }
-  return [...kept.values()];
 }

@@ -120,6 +120,7 @@ describe('the host reader', () => {
     expect(parseLiteral(`'${'a'.repeat(1 << 20)}'`)).toMatchObject({ type: 'str' });
     expect(parseLiteral(`0x${'f'.repeat(1 << 20)}`)).toMatchObject({ type: 'int' });
     expect(parseLiteral(`[${' \n'.repeat(1 << 20)}]`)).toEqual({ type: 'list', items: [] });
+    expect(parseLiteral(`(${'b"a"'.repeat(200_000)})`)).toMatchObject({ type: 'bytes', value: { length: 200_000 } });
     expect(() => parseLiteral('1'.repeat(MAX_LITERAL_LENGTH + 1))).toThrow('text too long');
     expect(() => parseLiteral('['.repeat(100_000))).toThrow('nested too deeply');
     expect(() => parseLiteral('-'.repeat(100_000))).toThrow(LiteralError);

@@ -2,7 +2,7 @@
 import { LiteralError, LiteralReader, type Arguments } from './literal-reader.js';
 import { valuesEqual, type PythonValue } from './value.js';
 
-export { LiteralError, MAX_LITERAL_DEPTH, MAX_LITERAL_LENGTH, type Arguments } from './literal-reader.js';
+export { LiteralError, MAX_LITERAL_LENGTH, type Arguments } from './literal-reader.js';
 
 /**
  * The value of a Python literal, as `ast.literal_eval(text)`. Refused besides: `\N{…}` escapes, surrogates, texts past

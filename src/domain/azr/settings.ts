@@ -22,7 +22,7 @@ export const distinctOutputsSchema = z
   })
   .refine(({ of, atLeast }) => atLeast <= of, { message: 'atLeast must not exceed of' });
 
-export const validitySchema = z.strictObject({
+const validitySchema = z.strictObject({
   allowedImports: z
     .array(z.string())
     .nullable()
@@ -53,7 +53,7 @@ export const validitySchema = z.strictObject({
   rejectRepeats: z.boolean().default(true).describe('A task that the run has written before is invalid.'),
 });
 
-export const limitsSchema = z.strictObject({
+const limitsSchema = z.strictObject({
   timeoutMs: z.int().min(1).default(2000).describe('Wall-clock milliseconds for all calls of one program.'),
   memoryMiB: z.int().min(32).max(4096).default(256).describe('Memory of the interpreter, in MiB.'),
 });

@@ -1,4 +1,5 @@
 /** A code task, in Absolute Zero's fields, and the interface that each task type implements. */
+import type { Sandbox } from '../../sandbox/sandbox.js';
 import type { Verdict } from '../domain.js';
 import type { Notation } from './notation.js';
 
@@ -24,5 +25,5 @@ export interface TaskType {
   parse(notation: Notation, completion: string): CodeTask | null;
   render(notation: Notation, task: CodeTask): string;
   question(notation: Notation, task: CodeTask): string;
-  grade(notation: Notation, task: CodeTask, answer: string): Verdict;
+  grade(notation: Notation, task: CodeTask, answers: readonly string[], sandbox: Sandbox): Promise<Verdict[]>;
 }

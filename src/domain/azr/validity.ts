@@ -99,7 +99,7 @@ interface Fault {
 }
 
 /** Why a run makes its task invalid; null when it does not. The first call is the task's own. */
-export function findFault({ facts, calls }: ProgramResult, settings: ValiditySettings): Fault | null {
+function findFault({ facts, calls }: ProgramResult, settings: ValiditySettings): Fault | null {
   const [own, ...perturbed] = calls;
   if (own === undefined) return { outcome: 'unparsable', detail: 'no call' };
   if (own.outcome === 'syntax_error') return failedCall(own);

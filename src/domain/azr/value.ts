@@ -85,6 +85,26 @@ export function isHashable(value: PythonValue): boolean {
   return value.type !== 'list' && value.type !== 'set' && value.type !== 'dict';
 }
 
+/** Of equal items, the first: what a set keeps. */
+export function unique(items: readonly PythonValue[]): PythonValue[] {
+  const first = new Map<string, PythonValue>();
+  for (const item of items) {
+    const key = equalityKey(item);
+    if (!first.has(key)) first.set(key, item);
+  }
+  return [...first.values()];
+}
+
+/** Of equal keys the first, with the last value: what a dict keeps. */
+export function lastOfEachKey(entries: readonly [PythonValue, PythonValue][]): [PythonValue, PythonValue][] {
+  const kept = new Map<string, [PythonValue, PythonValue]>();
+  for (const [key, item] of entries) {
+    const text = equalityKey(key);
+    kept.set(text, [kept.get(text)?.[0] ?? key, item]);
+  }
+  return [...kept.values()];
+}
+
 /**
  * What CPython's `repr` gives. A set is written in the order its items were given: CPython's own order follows hashes.
  * Whether a character is printable follows the Unicode version of this Node, which may be newer than CPython's.

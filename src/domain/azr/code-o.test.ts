@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { createFakeSandbox } from '../../../tests/fake-sandbox.js';
+import { createCodeDomain } from './code-domain.js';
+import { codeDomainSchema } from './settings.js';
+import type { CodeTask } from './task.js';
+
+const fenced = createCodeDomain(codeDomainSchema.parse({}));
+const doctest = createCodeDomain(codeDomainSchema.parse({ notation: 'doctest' }));
+const CANARY = "'canary-7f3a91'";
+const task: CodeTask = { type: 'code_o', snippet: 'def f(x):\n    return x * 2', input: '[1]', output: CANARY };
+
+describe('code_o', () => {
+  it('asks for a program and an input, with other examples for another seed', () => {
+    const prompt = fenced.prompt(1);
+    expect(prompt.match(/^```python$/gm)).toHaveLength(3);
+    expect(prompt.match(/^```input$/gm)).toHaveLength(3);
+    expect(fenced.prompt(1)).toBe(prompt);
+    expect(new Set([1, 2, 3, 4, 5].map((seed) => fenced.prompt(seed))).size).toBe(5);
+    expect(createCodeDomain(codeDomainSchema.parse({ examples: 0 })).prompt(1)).not.toContain('Example');
+  });
+
+  it('asks a model of the micro-world nothing', () => {
+    expect(doctest.prompt(1)).toBe('');
+  });
+
+  it('parses the completion of either notation into the same task', () => {
+    const parsed = { type: 'code_o', snippet: 'def f(x):\n    return x * 2', input: '[1]', output: null };
+    expect(doctest.parse('def f(x):\n    return x * 2\n>>> f([1])\n')).toEqual(parsed);
+    expect(fenced.parse(`Here:\n${fenced.render(task)}`)).toEqual(parsed);
+    expect(fenced.parse('no task')).toBeNull();
+  });
+
+  it('shows the solver the program and the input', () => {
+    expect(doctest.question(task)).toBe('def f(x):\n    return x * 2\n>>> f([1])\n');
+    expect(fenced.question(task)).toContain('```python\ndef f(x):\n    return x * 2\n```\n\n```input\n[1]\n```');
+    expect(fenced.question(task)).toContain('```output');
+  });
+
+  it('never shows the answer', () => {
+    for (const domain of [fenced, doctest]) {
+      for (const shown of [domain.prompt(1), domain.render(task), domain.question(task)])
+        expect(shown).not.toContain('canary');
+    }
+  });
+
+  it('grades by literal equality, without the sandbox', async () => {
+    const checked = { ...task, output: "{'a': 1, 'b': (2,)}" };
+    const sandbox = createFakeSandbox(() => '0');
+    const answers = ["{'b': (2,), 'a': 1.0}\ndef f(x)", "{'b': [2], 'a': 1}", '', "{'a': 1, 'b': (2,"];
+    expect(await doctest.grade(checked, answers, sandbox)).toEqual(['pass', 'fail', 'fail', 'fail']);
+    const fencedAnswers = [
+      '```output\n{"a": 1, "b": (2,)}\n```',
+      '{"a": 1, "b": (2,)}',
+      "```output\n{'a': 1, 'b': (2,)} or True\n```",
+    ];
+    expect(await fenced.grade(checked, fencedAnswers, sandbox)).toEqual(['pass', 'fail', 'fail']);
+    expect(sandbox.requests).toEqual([]);
+    await expect(fenced.grade({ ...task, output: null }, ['1'], sandbox)).rejects.toThrow('once it has been checked');
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { lastBlock, notationOf, withoutCall } from './notation.js';
+
+const fenced = notationOf('fenced');
+const doctest = notationOf('doctest');
+const block = (label: string, text: string): string => `\`\`\`${label}\n${text}\n\`\`\``;
+
+describe('fenced notation', () => {
+  it('reads the last block of each label', () => {
+    const completion = [
+      'A first try:',
+      block('python', 'def f(x):\n    return 0'),
+      block('input', '1'),
+      'Better:',
+      block('python', 'def f(x):\n    return x'),
+      block('input', "'a', [\n  1\n]"),
+    ].join('\n');
+    expect(fenced.readProgramAndInput(completion)).toEqual({
+      snippet: 'def f(x):\n    return x',
+      input: "'a', [\n  1\n]",
+    });
+  });
+
+  it('reads only the answer of a model that thinks aloud', () => {
+    const draft = `<think>${block('output', '1')}`;
+    expect(
+      lastBlock(`${draft}</think><answer>\n${block('output', '2')}\n</answer> bye ${block('output', '3')}`, 'output'),
+    ).toBe('2');
+    expect(lastBlock(`${draft}</think>\n${block('output', '2')}`, 'output')).toBe('2');
+    expect(lastBlock(`${draft}</think> I do not know`, 'output')).toBeNull();
+    expect(lastBlock(`<answer>${block('output', '1')}</answer>`, 'output')).toBe('1');
+    expect(lastBlock(`<answer>\n${block('output', '1')}`, 'output')).toBe('1');
+  });
+
+  it('takes no block that is cut off, misses its label or is not there', () => {
+    expect(fenced.readProgramAndInput('```python\ndef f(x):\n    return x\n```\n```input\n1')).toBeNull();
+    expect(fenced.readProgramAndInput(block('python', 'def f(x): return x'))).toBeNull();
+    expect(lastBlock(block('python3', 'x'), 'python')).toBeNull();
+    expect(lastBlock('```output\n```', 'output')).toBe('');
+    expect(lastBlock('```output\r\n5\r\n```\r\n', 'output')).toBe('5');
+  });
+
+  it('takes a whole call for its arguments', () => {
+    expect(withoutCall(' f(1, (2, 3)) ')).toBe('1, (2, 3)');
+    expect(withoutCall('(1, 2), 3')).toBe('(1, 2), 3');
+    expect(fenced.readProgramAndInput(`${block('python', 'p')}\n${block('input', 'f([1])')}`)?.input).toBe('[1]');
+  });
+
+  it('reads what it writes', () => {
+    const task = { snippet: "def f(x):\n    '''\n    doc\n    '''\n    return x", input: "'`', 2" };
+    expect(fenced.readProgramAndInput(fenced.writeProgramAndInput(task))).toEqual(task);
+    expect(fenced.writeProgramAndInput({ snippet: 'p', input: 'i' })).toBe('```python\np\n```\n\n```input\ni\n```\n');
+  });
+});
+
+describe('doctest notation', () => {
+  const task = { snippet: 'def f(x, n):\n    return x[n:]', input: '[1, 2], 1' };
+
+  it('reads what it writes, with or without the last line break', () => {
+    expect(doctest.writeProgramAndInput(task)).toBe('def f(x, n):\n    return x[n:]\n>>> f([1, 2], 1)\n');
+    expect(doctest.readProgramAndInput('def f(x, n):\n    return x[n:]\n>>> f([1, 2], 1)\n')).toEqual(task);
+    expect(doctest.readProgramAndInput('def f(x, n):\n    return x[n:]\n>>> f([1, 2], 1)')).toEqual(task);
+  });
+
+  it.each([
+    ['no call', 'def f(x):\n    return x\n'],
+    ['a call cut off', 'def f(x):\n    return x\n>>> f([1, 2'],
+    ['text before the program', 'x = 1\ndef f(x):\n    return x\n>>> f(1)\n'],
+    ['text after the call', 'def f(x):\n    return x\n>>> f(1)\n1\n'],
+    ['two calls', 'def f(x):\n    return x\n>>> f(1)\n>>> f(2)\n'],
+    ['a call of another function', 'def f(x):\n    return x\n>>> g(1)\n'],
+    ['an argument that is no literal', 'def f(x):\n    return x\n>>> f(x)\n'],
+    ['a keyword argument', 'def f(x):\n    return x\n>>> f(x=1)\n'],
+    ['a comment that swallows the bracket', 'def f(x):\n    return x\n>>> f(1 #)\n'],
+    ['brackets that close the call early', 'def f(x):\n    return x\n>>> f(1), (2)\n'],
+  ])('refuses %s', (_, completion) => {
+    expect(doctest.readProgramAndInput(completion)).toBeNull();
+  });
+
+  it('takes the first line of a solver’s text for the answer', () => {
+    expect(doctest.readAnswer('[1, 2]\ndef f(', 'output')).toBe('[1, 2]');
+    expect(doctest.readAnswer('7', 'output')).toBe('7');
+  });
+});

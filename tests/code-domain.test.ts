@@ -1,0 +1,143 @@
+/** The code domain on the embedded sandbox: validity of hand-written tasks, and real files where they are at hand. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkFile, codeDomainSchema, createCodeDomain, literalEqual } from '../src/domain/azr/index.js';
+import type { Sandbox } from '../src/sandbox/sandbox.js';
+
+/** Workers load compiled JavaScript, so the sandbox comes from the build. */
+const built = new URL('../dist/sandbox/wasm/wasm-sandbox.js', import.meta.url).href;
+const { createWasmSandbox } = (await import(built)) as typeof import('../src/sandbox/wasm/wasm-sandbox.js');
+
+const domain = createCodeDomain(
+  codeDomainSchema.parse({
+    notation: 'doctest',
+    limits: { timeoutMs: 300, memoryMiB: 64 },
+    validity: {
+      allowedImports: [],
+      forbiddenSyntax: ['Import', 'ImportFrom', 'Lambda', 'Pow', 'ClassDef', 'Global'],
+      allowedCalls: ['sum', 'max', 'len', 'sorted', 'range', 'set', 'list', 'str', 'dict'],
+      largestInteger: 9999,
+      onlyFunction: true,
+      maxReprLength: 36,
+      distinctOutputs: { of: 8, atLeast: 6 },
+    },
+  }),
+);
+
+describe('validity on CPython', () => {
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await createWasmSandbox({ size: 2 });
+  });
+  afterAll(() => sandbox.close());
+
+  const cases: [string, string, string, string | null, string][] = [
+    ['def f(x):\n    return sorted(x)[::-1]', '[3, 1, 2, 5]', 'ok', '[5, 3, 2, 1]', 'sorting_order'],
+    [
+      'def f(x, n):\n    d = {}\n    for k in x:\n        d[k] = d.get(k, 0) + n\n    return d',
+      "'ABA', 7",
+      'ok',
+      "{'A': 14, 'B': 7}",
+      'dict_count',
+    ],
+    ['def f(x):\n    while x > 9:\n        x -= 3\n    return x', '32', 'guessable', null, 'while_loop'],
+    ['def f(x):\n    x += 100\n    return x', '3', 'ok', '103', 'arithmetic'],
+    ['def f(x, n):\n    return n + n', '[1, 2], 9', 'unused_parameter', null, 'arithmetic'],
+    ['def f(n):\n    return n % 3', '31', 'guessable', null, 'modular'],
+    ['def f(x):\n    while x:\n        x = x + 1\n    return x', '3', 'timeout', null, 'unparsable'],
+    ['def f(x):\n    return x[9]', '[1, 2]', 'runtime_error', null, 'indexing'],
+    ['def f(x):\n    x.sort()', '[3, 1, 2]', 'none_result', null, 'sorting_order'],
+    ['def f(x):\n    return x * 20', "'ABCDEF'", 'too_long', null, 'string_concat'],
+    ['def f(x):\n    return list(set(x))', "'ABCDEFA'", 'nondeterministic', null, 'string_concat'],
+    ['def f(x):\n    return x ** 2', '3', 'forbidden', null, 'arithmetic'],
+    ['def f(x):\n    return eval(x)', "'1'", 'forbidden', null, 'string_concat'],
+    ['def f(x):\n    import os\n    return x', '3', 'forbidden', null, 'arithmetic'],
+    ['def f(x):\n    return x.__class__', '3', 'forbidden', null, 'arithmetic'],
+    ['def f(x):\n    return range(x)', '30', 'not_literal', null, 'arithmetic'],
+    ['def f(x:\n    return x', '3', 'syntax_error', null, 'unparsable'],
+  ];
+
+  it.each(cases)('%j on %s is %s', async (snippet, input, outcome, output, topic) => {
+    const [check] = await domain.check([domain.parse(`${snippet}\n>>> f(${input})\n`)], sandbox);
+    expect({ outcome: check?.outcome, output: check?.task?.output ?? null, topic: check?.topic }).toEqual({
+      outcome,
+      output,
+      topic,
+    });
+  });
+});
+
+describe('the examples of the prompt', () => {
+  it('are valid tasks', async () => {
+    const fenced = createCodeDomain(codeDomainSchema.parse({ examples: 8 }));
+    const examples = fenced
+      .prompt(0)
+      .split(/^Example \d+$/m)
+      .slice(1);
+    const sandbox = await createWasmSandbox({ size: 1 });
+    const checks = await fenced.check(
+      examples.map((text) => fenced.parse(text)),
+      sandbox,
+      { earlier: new Set() },
+    );
+    await sandbox.close();
+    expect(checks.map(({ outcome, detail }) => `${outcome}${detail}`)).toEqual(Array.from({ length: 8 }, () => 'ok'));
+  });
+});
+
+const folder = process.env['PROPEL_CONFORMANCE_DATA'];
+const isMissing = folder === undefined || !existsSync(folder);
+if (isMissing) console.warn('SKIPPED: recorded tasks are not checked; set PROPEL_CONFORMANCE_DATA to their folder');
+
+describe.skipIf(isMissing)('recorded tasks', () => {
+  const path = (name: string): string => join(folder ?? '', name);
+
+  it.each([
+    ['absolute-zero/7b_seed_io.jsonl', 256, 247],
+    ['absolute-zero/7b_coder_seed_io.jsonl', 256, 242],
+    ['absolute-zero/3b_coder_seed_io.jsonl', 256, 245],
+    ['cruxeval/cruxeval-first-400.jsonl', 400, 400],
+  ])('%s: of %d rows at least %d come out to the character', async (name, rows, atLeast) => {
+    const report = await checkFile(path(name), () => createWasmSandbox({ size: 2 }));
+    expect(report.rows).toBe(rows);
+    expect(report.reproduced).toBeGreaterThanOrEqual(atLeast);
+    const explained = new Set([
+      'ok',
+      'literal_equal',
+      'recorded_output_differs',
+      'forbidden',
+      'runtime_error',
+      'nondeterministic',
+      'timeout',
+    ]);
+    expect(report.results.filter(({ outcome }) => !explained.has(outcome))).toEqual([]);
+    expect(report.results.filter(({ outcome, detail }) => outcome !== 'ok' && detail === '')).toEqual([]);
+  });
+
+  it("grades a model's 4,000 answers to CRUXEval as its authors did", () => {
+    const read = (name: string): Record<string, unknown>[] =>
+      readFileSync(path(name), 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const outputs = new Map(
+      read('cruxeval/cruxeval-first-400.jsonl').map((row) => [row['id'], row['output'] as string]),
+    );
+    const answered = read('cruxeval/codellama-7b-output-first-400.jsonl') as {
+      id: string;
+      answers: string[];
+      passed: boolean[];
+    }[];
+    const verdicts = answered.flatMap(({ id, answers, passed }) =>
+      answers.map((answer, index) => ({
+        id,
+        answer,
+        peer: passed[index],
+        ours: literalEqual(outputs.get(id) ?? '', answer),
+      })),
+    );
+    expect(verdicts).toHaveLength(4000);
+    expect(verdicts.filter(({ peer, ours }) => peer !== ours)).toEqual([]);
+  });
+});
