@@ -1,0 +1,158 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Generation, summariseEvaluation, topicShares } from '../metrics/frontier.js';
+import { reportHtml, writeReport } from './html.js';
+import type { ReportData } from './report-data.js';
+import { armResult, writeResults } from './results.js';
+
+const BAND = { min: 1, max: 3, of: 8 };
+const HOSTILE = 'def f(x):\n    return "</pre><script>alert(1)</script>" if x < 3 else \'&\'\n>>> f(1)\n';
+
+function generations(inBand: number): Generation[] {
+  return Array.from({ length: 100 }, (_, index) => ({
+    valid: index < 80,
+    passes: index < inBand ? 2 : index < 80 ? 8 : null,
+    text: `task ${index}`,
+    topic: index % 3 === 0 ? 'for_loop' : 'slicing',
+  }));
+}
+
+const arms = { base: generations(10), propel: generations(40) };
+const data: ReportData = {
+  title: 'azr-micro <test>',
+  band: BAND,
+  results: {
+    seed: 3,
+    versions: { propel: '0.1.0' },
+    config: { rl: { steps: 2 } },
+    arms: Object.entries(arms).map(([name, rows]) => {
+      const trained = name === 'propel';
+      return armResult(summariseEvaluation(rows, BAND), {
+        name,
+        seed: 3,
+        klPerSequence: trained ? 2.5 : null,
+        claimedInBand: trained ? 0.6 : null,
+        measuredInBand: trained ? 0.5 : null,
+        solverTrials: { offline: trained ? 12_000 : 0, inLoop: 0 },
+        seconds: trained ? { label: 40, evaluate: 10 } : { evaluate: 9 },
+      });
+    }),
+  },
+  training: [
+    {
+      arm: 'propel',
+      steps: [1, 2].map((step) => ({
+        step,
+        rewardMean: step,
+        validity: 0.5,
+        klPerSequence: 0.1 * step,
+        claimedInBand: 0.4,
+        measuredInBand: null,
+      })),
+    },
+  ],
+  topics: Object.entries(arms).map(([arm, rows]) => ({ arm, shares: topicShares(rows.map(({ topic }) => topic)) })),
+  probes: [
+    {
+      name: 'probe-0',
+      features: 'mean of layer 1',
+      auroc: 0.8,
+      averagePrecision: 0.4,
+      calibrationError: 0.02,
+      reliability: [{ count: 50, predicted: 0.2, observed: 0.18 }],
+    },
+    { name: 'length', features: 'tokens', auroc: 0.6, averagePrecision: 0.2, calibrationError: null, reliability: [] },
+  ],
+  samples: [
+    {
+      arm: 'propel',
+      tasks: [
+        { text: HOSTILE, valid: true, outcome: 'ok', output: "'<b>'", topic: 'for_loop', passes: 2 },
+        { text: 'f(', valid: false, outcome: 'syntax_error', output: null, topic: 'unparsable', passes: null },
+      ],
+    },
+  ],
+};
+const html = reportHtml(data);
+
+/** Names of the elements left open, and of closing tags without an opening one. */
+function unbalanced(markup: string): string[] {
+  const open: string[] = [];
+  const withoutContent = new Set(['meta']);
+  for (const [, closing, name] of markup.replace(/<style>.*?<\/style>/s, '').matchAll(/<(\/?)([a-z]\w*)[^>]*>/gi)) {
+    if (withoutContent.has(name!)) continue;
+    if (closing === '') open.push(name!);
+    else if (open.at(-1) === name) open.pop();
+    else return [...open, `/${name}`];
+  }
+  return open;
+}
+
+describe('the report', () => {
+  test('is one well-formed file that fetches nothing and runs nothing', () => {
+    expect(unbalanced(html)).toEqual([]);
+    expect(html).not.toMatch(/<script|<link|<img|src=|href=|url\(|@import/);
+  });
+
+  test('shows what a model wrote as text, never as markup', () => {
+    expect(html).toContain('&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(html).toContain('azr-micro &lt;test&gt;');
+  });
+
+  test('compares the arms in words, with the table and its intervals', () => {
+    expect(html).toContain('40.0% of all generations in\nband, 4.0 × base (the 95% intervals do not overlap)');
+    expect(html).toContain('<td>40.0% (30.9–49.8)</td>');
+    expect(html).toContain('<td>12,000 + 0</td>');
+  });
+
+  test('has a plot for each question', () => {
+    const descriptions = [...html.matchAll(/aria-label="([^"]*)"/g)].map(([, description]) => description);
+    expect(descriptions).toEqual([
+      'Frontier rate, unique frontier rate, in band of valid, and validity of each arm with 95% intervals',
+      'Share of generations by the number of attempts that the solver passed, for each arm',
+      'Share of valid tasks by topic, for each arm',
+      'Mean reward over training steps',
+      'Validity over training steps',
+      'Frontier rate over training steps: claimed by the probe, and measured by the solver at the end',
+      'KL per sequence over training steps',
+      'Share of tasks in band against predicted probability, for each probe',
+    ]);
+    expect(html).not.toMatch(/NaN|Infinity|undefined/);
+  });
+
+  test('samples carry their passes, or why they are not valid', () => {
+    expect(html).toContain('2 of 8 · in band');
+    expect(html).toContain('invalid: syntax error');
+  });
+
+  test('leaves out what a run has not reached', () => {
+    const early = reportHtml({
+      ...data,
+      training: [{ arm: 'propel', steps: [] }],
+      probes: [],
+      samples: [],
+      topics: [],
+    });
+    expect(unbalanced(early)).toEqual([]);
+    expect(early).not.toMatch(/NaN|Infinity|undefined|<h2>(Training|Probes|Sample tasks)/);
+    const empty = reportHtml({
+      ...data,
+      results: { ...data.results, arms: [] },
+      training: [],
+      topics: [],
+      samples: [],
+    });
+    expect(empty).not.toMatch(/NaN|Infinity|undefined/);
+  });
+});
+
+test('both files are written whole, and the results read back', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'propel-report-'));
+  writeReport(join(folder, 'report.html'), data);
+  writeResults(join(folder, 'results.json'), data.results);
+  expect(readFileSync(join(folder, 'report.html'), 'utf8')).toBe(html);
+  expect(JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8'))).toEqual(data.results);
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,169 @@
+/** `report.html`: one file without outside parts, tables and plots of a run. */
+import { disjoint } from '../metrics/interval.js';
+import { writeFileAtomic } from '../store/files.js';
+import { ARM_COLUMNS } from './columns.js';
+import { decimal, duration, MISSING, percent } from './format.js';
+import { calibrationFigure, outcomeFigures, type Series, trainingFigures } from './figures.js';
+import { escapeXml } from './plots/svg.js';
+import type { ProbeReport, ReportData, SampleTask } from './report-data.js';
+import type { ArmResult } from './results.js';
+import { STYLE } from './style.js';
+
+/** Write the report, whole or not at all. */
+export function writeReport(path: string, data: ReportData): void {
+  writeFileAtomic(path, reportHtml(data));
+}
+
+/** The whole document. Every text that comes from a model is escaped. */
+export function reportHtml(data: ReportData): string {
+  const { results, band } = data;
+  const series: Series = new Map(results.arms.map(({ name }, index) => [name, index]));
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeXml(data.title)} · propel</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>${escapeXml(data.title)}</h1>
+<p class="soft">Seed ${results.seed}. A task is on the frontier, “in band”, when the solver passes ${band.min} to ${band.max} of ${band.of}
+attempts. Everything under Results was measured by the solver on fresh generations; a probe’s score is never a result.</p>
+${resultsSection(data, series)}
+${trainingSection(data, series)}
+${probesSection(data.probes)}
+${samplesSection(data)}
+${runSection(data)}
+</body>
+</html>
+`;
+}
+
+function resultsSection(data: ReportData, series: Series): string {
+  const { arms } = data.results;
+  return `<h2>Results</h2>
+${comparison(arms)}
+${table(
+  ARM_COLUMNS.map(({ heading, meaning }) => ({ heading, meaning })),
+  arms.map((arm) => ARM_COLUMNS.map(({ value }) => value(arm))),
+)}
+<p class="soft">Hover over a heading for its meaning. ${arms.map(countsOf).join(' ')}</p>
+${outcomeFigures(data, series)}`;
+}
+
+/** Each arm against the first, in words. */
+function comparison([reference, ...others]: readonly ArmResult[]): string {
+  if (reference === undefined || others.length === 0) return '';
+  const times = (rate: number, base: number): string =>
+    base === 0 ? '' : `, ${(rate / base).toFixed(1)} × ${escapeXml(reference.name)}`;
+  const items = others.map((arm) => {
+    const apart = disjoint(arm.frontierInterval, reference.frontierInterval) ? 'do not overlap' : 'overlap';
+    return `<li><b>${escapeXml(arm.name)}</b>: ${percent(arm.frontierRate)} of all generations in
+band${times(arm.frontierRate, reference.frontierRate)} (the 95% intervals ${apart}); ${percent(arm.inBandOfValid)} of the valid
+tasks${times(arm.inBandOfValid, reference.inBandOfValid)}.</li>`;
+  });
+  return `<ul class="summary">${items.join('\n')}</ul>`;
+}
+
+function countsOf(arm: ArmResult): string {
+  const { name, n, unique, valid, frontier } = arm;
+  return `${escapeXml(name)}: ${n} generations, ${unique} distinct, ${valid} valid, ${frontier} in band.`;
+}
+
+function trainingSection(data: ReportData, series: Series): string {
+  const figures = trainingFigures(data, series);
+  if (figures === '') return '';
+  const claims = data.results.arms.filter(({ claimedInBand }) => claimedInBand !== null);
+  return `<h2>Training</h2>
+${figures}
+${
+  claims.length === 0
+    ? ''
+    : `<h3>Claimed against measured</h3>
+<p class="soft">Share of the evaluated valid tasks that are in band: as the probe has it, and as the solver does. Reinforcement learning
+moves tasks to where the probe errs in their favour, so a claim above the measurement is to be expected.</p>
+${table(
+  ['arm', 'claimed in band', 'measured in band', 'KL per sequence (nats)'].map((heading) => ({ heading })),
+  claims.map((arm) => [arm.name, share(arm.claimedInBand), share(arm.measuredInBand), decimal(arm.klPerSequence, 2)]),
+)}`
+}`;
+}
+
+function probesSection(probes: readonly ProbeReport[]): string {
+  if (probes.length === 0) return '';
+  return `<h2>Probes</h2>
+<p class="soft">On labels that were held out from fitting. Baselines read the same tasks and know nothing of the model’s hidden states.</p>
+${table(
+  ['probe', 'AUROC', 'average precision', 'calibration error', 'features'].map((heading) => ({ heading })),
+  probes.map((probe) => [
+    probe.name,
+    decimal(probe.auroc, 3),
+    decimal(probe.averagePrecision, 3),
+    decimal(probe.calibrationError, 3),
+    probe.features,
+  ]),
+  4,
+)}
+${calibrationFigure(probes)}`;
+}
+
+function samplesSection({ samples, band }: ReportData): string {
+  const arms = samples.filter(({ tasks }) => tasks.length > 0);
+  if (arms.length === 0) return '';
+  const card = (task: SampleTask): string => {
+    const output = task.output === null ? '' : `<span class="output">→ ${escapeXml(task.output)}</span>\n`;
+    return `<article class="task"><pre>${escapeXml(task.text.trimEnd())}\n${output}</pre>
+<footer><span>${escapeXml(task.topic.replaceAll('_', ' '))}</span>${verdict(task, band)}</footer></article>`;
+  };
+  return `<h2>Sample tasks</h2>
+<p class="soft">Not picked: the first generations of each arm’s evaluation, with the solver’s passes of ${band.of} attempts.</p>
+${arms.map(({ arm, tasks }) => `<h3>${escapeXml(arm)}</h3>\n<div class="tasks">${tasks.map(card).join('\n')}</div>`).join('\n')}`;
+}
+
+function verdict(task: SampleTask, band: ReportData['band']): string {
+  if (!task.valid)
+    return `<span class="verdict invalid">invalid: ${escapeXml(task.outcome.replaceAll('_', ' '))}</span>`;
+  if (task.passes === null) return '<span class="verdict">not graded</span>';
+  const within = task.passes >= band.min && task.passes <= band.max;
+  const passes = `${task.passes} of ${band.of}`;
+  return within ? `<span class="verdict in-band">${passes} · in band</span>` : `<span class="verdict">${passes}</span>`;
+}
+
+function runSection({ results }: ReportData): string {
+  const phases = [...new Set(results.arms.flatMap((arm) => Object.keys(arm.seconds)))];
+  const time = (arm: ArmResult, phase: string): string => {
+    const seconds = arm.seconds[phase];
+    return seconds === undefined ? MISSING : duration(seconds);
+  };
+  return `<h2>The run</h2>
+<h3>Time by phase</h3>
+${table(
+  ['arm', ...phases].map((heading) => ({ heading })),
+  results.arms.map((arm) => [arm.name, ...phases.map((phase) => time(arm, phase))]),
+)}
+<details><summary>Versions and configuration</summary>
+<pre>${escapeXml(JSON.stringify({ versions: results.versions, config: results.config }, null, 2))}</pre></details>`;
+}
+
+interface Heading {
+  readonly heading: string;
+  readonly meaning?: string;
+}
+
+/** `wide`: the column, if any, that holds running text. */
+function table(headings: readonly Heading[], rows: readonly (readonly string[])[], wide?: number): string {
+  const head = headings.map(({ heading, meaning }, column) => {
+    const title = meaning === undefined ? '' : ` title="${escapeXml(meaning)}"`;
+    return `<th scope="col"${column === wide ? ' class="wide"' : ''}${title}>${escapeXml(heading)}</th>`;
+  });
+  const body = rows.map((cells) => {
+    const written = cells.map((cell, column) => `<td${column === wide ? ' class="wide"' : ''}>${escapeXml(cell)}</td>`);
+    return `<tr>${written.join('')}</tr>`;
+  });
+  return `<div class="scroll"><table><thead><tr>${head.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
+}
+
+function share(value: number | null): string {
+  return value === null ? MISSING : percent(value);
+}

@@ -1,0 +1,84 @@
+/** `results.json`: what a run measured, one entry an arm. */
+import type { EvaluationSummary } from '../metrics/frontier.js';
+import type { Interval } from '../metrics/interval.js';
+import { writeFileAtomic } from '../store/files.js';
+import type { Json } from '../store/rows.js';
+
+/** One arm: a generator as it was at the end of its training (or untrained), measured on fresh generations. */
+export interface ArmResult {
+  readonly name: string;
+  readonly seed: number;
+  /** Fresh generations, how many of them are distinct, how many valid, how many in band. */
+  readonly n: number;
+  readonly unique: number;
+  readonly valid: number;
+  readonly frontier: number;
+  /** In band / all, and its Wilson 95% interval. */
+  readonly frontierRate: number;
+  readonly frontierInterval: Interval;
+  /** Distinct tasks in band / all. */
+  readonly uniqueFrontierRate: number;
+  readonly inBandOfValid: number;
+  readonly validity: number;
+  readonly validityInterval: Interval;
+  /** Valid tasks by passed attempts, 0 to K. */
+  readonly passCounts: readonly number[];
+  readonly selfBleu3: number | null;
+  readonly distinct3: number | null;
+  readonly topTopic: { readonly name: string; readonly share: number } | null;
+  /** Nats from the reference a sequence at the end of training; null for an untrained arm. */
+  readonly klPerSequence: number | null;
+  /** Mean probability of the band by the arm's probe over the evaluated valid tasks; null without a probe. */
+  readonly claimedInBand: number | null;
+  /** In band / valid by the solver, over the same tasks. */
+  readonly measuredInBand: number | null;
+  /** Graded attempts spent on labels, and within reinforcement learning. */
+  readonly solverTrials: { readonly offline: number; readonly inLoop: number };
+  /** Phase → seconds. */
+  readonly seconds: { readonly [phase: string]: number };
+}
+
+export interface Results {
+  readonly seed: number;
+  readonly versions: { readonly [name: string]: Json };
+  readonly config: { readonly [key: string]: Json };
+  readonly arms: readonly ArmResult[];
+}
+
+/** What an arm's result holds beside the summary of its evaluation. */
+export type ArmContext = Pick<
+  ArmResult,
+  'name' | 'seed' | 'klPerSequence' | 'claimedInBand' | 'measuredInBand' | 'solverTrials' | 'seconds'
+>;
+
+/** An arm's entry, fields in the order that `results.json` shows them. */
+export function armResult(summary: EvaluationSummary, context: ArmContext): ArmResult {
+  return {
+    name: context.name,
+    seed: context.seed,
+    n: summary.n,
+    unique: summary.unique,
+    valid: summary.valid,
+    frontier: summary.frontier,
+    frontierRate: summary.frontierRate,
+    frontierInterval: summary.frontierInterval,
+    uniqueFrontierRate: summary.uniqueFrontierRate,
+    inBandOfValid: summary.inBandOfValid,
+    validity: summary.validity,
+    validityInterval: summary.validityInterval,
+    passCounts: summary.passCounts,
+    selfBleu3: summary.selfBleu3,
+    distinct3: summary.distinct3,
+    topTopic: summary.topTopic,
+    klPerSequence: context.klPerSequence,
+    claimedInBand: context.claimedInBand,
+    measuredInBand: context.measuredInBand,
+    solverTrials: context.solverTrials,
+    seconds: context.seconds,
+  };
+}
+
+/** Write `results.json`, whole or not at all. */
+export function writeResults(path: string, results: Results): void {
+  writeFileAtomic(path, `${JSON.stringify(results, null, 2)}\n`);
+}
