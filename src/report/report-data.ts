@@ -9,7 +9,7 @@ export interface ReportData {
   readonly title: string;
   readonly band: Band;
   readonly results: Results;
-  /** Trained arms with their steps; `batchSize` generations a step. */
+  /** Trained arms with their steps. */
   readonly training: readonly ArmTraining[];
   /** Topics of the valid tasks of each arm's evaluation. */
   readonly topics: readonly { readonly arm: string; readonly shares: readonly TopicShare[] }[];
