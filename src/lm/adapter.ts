@@ -1,0 +1,134 @@
+/** LoRA adapters: values passed into a graph, read and written as PEFT folders. Hu et al. 2021, ΔW = (α / r) B A. */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../errors.js';
+import { seededRandom } from '../metrics/random.js';
+import type { Differentiable } from '../onnx/differentiable.js';
+import type { Value } from '../onnx/graph.js';
+import type { Tensor } from '../onnx/session.js';
+import { writeFileAtomic } from '../store/files.js';
+import { projectionShapes } from './config.js';
+import type { DecoderConfig } from './config.js';
+import type { AdapterValues } from './decoder.js';
+import { gaussian } from './gaussian.js';
+import { readTensors, writeTensors } from './safetensors.js';
+
+/** Linear modules of a layer by their short names, as PEFT's `target_modules`. */
+export const TARGET_MODULES = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const;
+
+export interface AdapterLayout {
+  readonly rank: number;
+  readonly alpha: number;
+  readonly targets: readonly string[];
+}
+
+/** Factors by graph name: `model.layers.0.self_attn.q_proj.lora_A` [rank, in] and `….lora_B` [out, rank]. */
+export interface Adapter {
+  readonly layout: AdapterLayout;
+  readonly factors: ReadonlyMap<string, Tensor>;
+}
+
+/** Names and shapes of all factors, A before B, in layer order. */
+export function factorShapes(config: DecoderConfig, layout: AdapterLayout): Map<string, [number, number]> {
+  const shapes = new Map<string, [number, number]>();
+  for (let layer = 0; layer < config.layers; layer++) {
+    for (const [module, [out, into]] of projectionShapes(config)) {
+      if (!layout.targets.includes(module.split('.')[1]!)) continue;
+      shapes.set(`model.layers.${layer}.${module}.lora_A`, [layout.rank, into]);
+      shapes.set(`model.layers.${layer}.${module}.lora_B`, [out, layout.rank]);
+    }
+  }
+  return shapes;
+}
+
+/** A fresh adapter: A Gaussian with variance 1 / in, B zero, so that it starts as the identity. */
+export function initialAdapter(config: DecoderConfig, layout: AdapterLayout, seed: number): Adapter {
+  const random = seededRandom(seed);
+  const factors = new Map<string, Tensor>();
+  for (const [name, shape] of factorShapes(config, layout)) {
+    const size = shape[0] * shape[1];
+    const data = name.endsWith('lora_A') ? gaussian(random, size, 1 / Math.sqrt(shape[1])) : new Float32Array(size);
+    factors.set(name, { shape, data });
+  }
+  return { layout, factors };
+}
+
+/** The factors as differentiable inputs of a graph. */
+export function adapterInputs(g: Differentiable, config: DecoderConfig, layout: AdapterLayout): { inputs: Map<string, Value>; values: AdapterValues } {
+  const inputs = new Map([...factorShapes(config, layout)].map(([name, shape]) => [name, g.input(name, shape, 'float32', true)]));
+  const factors = new Map<string, { A: Value; B: Value }>();
+  for (const [name, A] of inputs) {
+    if (!name.endsWith('.lora_A')) continue;
+    const module = name.slice(0, -'.lora_A'.length);
+    factors.set(module, { A, B: inputs.get(`${module}.lora_B`)! });
+  }
+  return { inputs, values: { scale: layout.alpha / layout.rank, factors } };
+}
+
+const CONFIG_FILE = 'adapter_config.json';
+const WEIGHTS_FILE = 'adapter_model.safetensors';
+const PREFIX = 'base_model.model.';
+
+/** Write a PEFT folder. `base` names the model that the adapter belongs to. */
+export function writeAdapter(folder: string, adapter: Adapter, base: string): void {
+  mkdirSync(folder, { recursive: true });
+  const { rank, alpha, targets } = adapter.layout;
+  const config = {
+    peft_type: 'LORA',
+    task_type: 'CAUSAL_LM',
+    base_model_name_or_path: base,
+    r: rank,
+    lora_alpha: alpha,
+    lora_dropout: 0,
+    target_modules: targets,
+    bias: 'none',
+    fan_in_fan_out: false,
+    inference_mode: true,
+  };
+  const tensors = new Map([...adapter.factors].map(([name, t]) => [`${PREFIX}${name}.weight`, t]));
+  writeTensors(join(folder, WEIGHTS_FILE), tensors);
+  writeFileAtomic(join(folder, CONFIG_FILE), `${JSON.stringify(config, null, 2)}\n`);
+}
+
+const configSchema = z.looseObject({
+  peft_type: z.literal('LORA'),
+  r: z.int().positive(),
+  lora_alpha: z.number().positive(),
+  target_modules: z.array(z.string()).nonempty(),
+  use_rslora: z.literal(false).optional(),
+  use_dora: z.literal(false).optional(),
+  bias: z.literal('none').optional(),
+});
+
+/** Read a PEFT folder for a model. @throws UserError when a file is missing, corrupt, of another kind, or does not fit the model. */
+export function readAdapter(folder: string, config: DecoderConfig): Adapter {
+  const file = join(folder, CONFIG_FILE);
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new UserError(`${file} cannot be read as JSON: ${(cause as Error).message}`, { cause });
+  }
+  const parsed = configSchema.safeParse(json);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!;
+    throw new UserError(`${file}: ${issue.path.join('.') || 'document'}: ${issue.message}; only plain LoRA adapters are supported`);
+  }
+  const { r, lora_alpha, target_modules } = parsed.data;
+  const unknown = target_modules.filter((t) => !(TARGET_MODULES as readonly string[]).includes(t));
+  if (unknown.length) throw new UserError(`${file}: target_modules: '${unknown[0]}' is not one of ${TARGET_MODULES.join(', ')}`);
+  const layout = { rank: r, alpha: lora_alpha, targets: target_modules };
+  const weights = join(folder, WEIGHTS_FILE);
+  const tensors = readTensors(weights);
+  const factors = new Map<string, Tensor>();
+  for (const [name, shape] of factorShapes(config, layout)) {
+    const tensor = tensors.get(`${PREFIX}${name}.weight`);
+    if (!tensor) throw new UserError(`${weights} has no tensor '${PREFIX}${name}.weight': the adapter belongs to another model`);
+    if (tensor.shape.join() !== shape.join()) {
+      throw new UserError(`${weights}: '${name}' has shape [${tensor.shape.join()}], the model calls for [${shape.join()}]`);
+    }
+    factors.set(name, tensor);
+  }
+  return { layout, factors };
+}

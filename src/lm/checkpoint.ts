@@ -1,0 +1,85 @@
+/** A checkpoint: a Hugging Face folder of `config.json`, `model.safetensors` and tokenizer files. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { UserError } from '../errors.js';
+import type { Differentiable } from '../onnx/differentiable.js';
+import type { Value } from '../onnx/graph.js';
+import type { Tensor } from '../onnx/session.js';
+import { writeFileAtomic } from '../store/files.js';
+import { formatConfig, readConfig, weightShapes } from './config.js';
+import type { DecoderConfig } from './config.js';
+import { readTensorEntries, readTensors, writeTensors } from './safetensors.js';
+import type { TensorEntry } from './safetensors.js';
+
+export const WEIGHTS_FILE = 'model.safetensors';
+
+export interface Checkpoint {
+  readonly folder: string;
+  readonly config: DecoderConfig;
+  readonly entries: ReadonlyMap<string, TensorEntry>;
+}
+
+/** Open a checkpoint without reading its weights. @throws UserError when a file is missing, corrupt or does not fit the configuration. */
+export function openCheckpoint(folder: string): Checkpoint {
+  const config = readConfig(folder);
+  const file = join(folder, WEIGHTS_FILE);
+  const entries = readTensorEntries(file);
+  for (const [name, shape] of weightShapes(config)) {
+    const entry = entries.get(name);
+    if (!entry) throw new UserError(`${file} has no tensor '${name}', which config.json calls for`);
+    if (entry.shape.join() !== shape.join()) {
+      throw new UserError(`${file}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`);
+    }
+  }
+  return { folder, config, entries };
+}
+
+/** All weights as float32, in the configuration's order. */
+export function readWeights(checkpoint: Checkpoint): Map<string, Tensor> {
+  const tensors = readTensors(join(checkpoint.folder, WEIGHTS_FILE));
+  return new Map([...weightShapes(checkpoint.config).keys()].map((name) => [name, tensors.get(name)!]));
+}
+
+/** Write `config.json` and `model.safetensors`; tokenizer files are the caller's. */
+export function writeCheckpoint(
+  folder: string,
+  config: DecoderConfig,
+  weights: ReadonlyMap<string, Tensor>,
+  tokens: { bos: number; eos: number; pad: number },
+): void {
+  mkdirSync(folder, { recursive: true });
+  writeTensors(join(folder, WEIGHTS_FILE), weights);
+  writeFileAtomic(join(folder, 'config.json'), formatConfig(config, tokens));
+}
+
+/** SHA-256 over configuration and weights: what a probe's card and a run's record call the model. */
+export function checkpointHash(folder: string): string {
+  const hash = createHash('sha256');
+  for (const file of ['config.json', WEIGHTS_FILE]) {
+    try {
+      hash.update(readFileSync(join(folder, file)));
+    } catch (cause) {
+      throw new UserError(`${join(folder, file)} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+    }
+  }
+  return hash.digest('hex');
+}
+
+const ELEMENT = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' } as const;
+
+/** The weights as constants of a graph, read in place from the file and widened to float32 where stored narrower. */
+export function bindWeights(g: Differentiable, checkpoint: Checkpoint): (name: string) => Value {
+  const values = new Map<string, Value>();
+  for (const name of weightShapes(checkpoint.config).keys()) {
+    const entry = checkpoint.entries.get(name)!;
+    const data = { file: WEIGHTS_FILE, offset: entry.offset, bytes: entry.bytes };
+    values.set(name, g.cast(g.initializer(name, entry.shape, ELEMENT[entry.type], data), 'float32'));
+  }
+  return (name) => values.get(name)!;
+}
+
+/** The weights as differentiable inputs of a graph. */
+export function weightInputs(g: Differentiable, config: DecoderConfig): Map<string, Value> {
+  return new Map([...weightShapes(config)].map(([name, shape]) => [name, g.input(name, shape, 'float32', true)]));
+}

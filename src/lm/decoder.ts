@@ -1,0 +1,121 @@
+/**
+ * The decoder, defined once: RMSNorm, rotary positions, grouped-query attention, SwiGLU, with LoRA branches on any linear module.
+ * The graphs for hidden states, rollouts and updates are all built from it. Touvron et al. 2023; LoRA: Hu et al. 2021.
+ */
+import type { Differentiable, Rotary } from '../onnx/differentiable.js';
+import type { Dim, Value } from '../onnx/graph.js';
+import { BIASED } from './config.js';
+import type { DecoderConfig } from './config.js';
+
+/** LoRA factors as graph values: ΔW = scale · B A, with A [rank, in] and B [out, rank], by module name (`model.layers.0.…q_proj`). */
+export interface AdapterValues {
+  readonly scale: number;
+  readonly factors: ReadonlyMap<string, { readonly A: Value; readonly B: Value }>;
+}
+
+/** Attention of one layer: q [batch, kvHeads, group · time, headDim], k and v [batch, kvHeads, time, headDim] → like q. */
+export type Attention = (layer: number, q: Value, k: Value, v: Value) => Value;
+
+export class Decoder {
+  readonly config: DecoderConfig;
+  readonly group: number;
+  readonly #weight: (name: string) => Value;
+  readonly #adapter: AdapterValues | null;
+  readonly #tables: Omit<Rotary, 'positions'>;
+
+  /** `graph` is the root graph: the rotary tables become its constants. */
+  constructor(graph: Differentiable, config: DecoderConfig, weight: (name: string) => Value, adapter: AdapterValues | null) {
+    this.config = config;
+    this.group = config.heads / config.kvHeads;
+    this.#weight = weight;
+    this.#adapter = adapter;
+    this.#tables = rotaryTables(graph, config);
+  }
+
+  /** Positions [batch, time] → what the layers need to rotate queries and keys. */
+  rotary(positions: Value): Rotary {
+    return { ...this.#tables, positions };
+  }
+
+  /** Token ids [rows] → residual stream [rows, width]. */
+  embed(g: Differentiable, ids: Value): Value {
+    return g.embed(this.#weight('model.embed_tokens.weight'), ids);
+  }
+
+  /** All layers on x [rows, width], rows = batch · time; `onLayer` sees the stream before layer 0 and after each layer. */
+  layers(
+    g: Differentiable,
+    x: Value,
+    [batch, time]: readonly [Dim, Dim],
+    rotary: Rotary,
+    attention: Attention,
+    onLayer?: (layer: number, x: Value) => void,
+  ): Value {
+    onLayer?.(0, x);
+    for (let layer = 0; layer < this.config.layers; layer++) {
+      x = this.#layer(g, layer, x, batch, time, rotary, attention);
+      onLayer?.(layer + 1, x);
+    }
+    return x;
+  }
+
+  /** A full causal pass over right-padded ids [batch, time]: padding lies in every token's future, so no mask is needed. */
+  causal(g: Differentiable, ids: Value, onLayer?: (layer: number, x: Value) => void, onKeyValue?: (k: Value, v: Value) => void): Value {
+    const [batch, time] = ids.shape as [Dim, Dim];
+    const range = g.op('Range', [g.int64Scalar(0), g.op('Squeeze', [g.dim(time)], {}, [], 'int64'), g.int64Scalar(1)], {}, [time], 'int64');
+    const positions = g.emitExpand(range, [batch, time]);
+    const bias = g.causalBias(time);
+    const x = this.embed(g, g.emitReshape(ids, ['rows']));
+    const attention: Attention = (_, q, k, v) => {
+      onKeyValue?.(k, v);
+      return g.causalAttention(q, k, v, bias, this.group, time);
+    };
+    return this.layers(g, x, [batch, time], this.rotary(positions), attention, onLayer);
+  }
+
+  /** Residual stream [rows, width] → logits [rows, vocabulary]. */
+  logits(g: Differentiable, x: Value): Value {
+    const normalised = g.rmsNorm(x, this.#weight('model.norm.weight'), this.config.epsilon);
+    return g.linear(normalised, this.#weight(this.config.tiedHead ? 'model.embed_tokens.weight' : 'lm_head.weight'));
+  }
+
+  #layer(g: Differentiable, layer: number, x: Value, batch: Dim, time: Dim, rotary: Rotary, attention: Attention): Value {
+    const c = this.config;
+    const prefix = `model.layers.${layer}.`;
+    const rows = x.shape[0]!;
+    const heads = (y: Value, n: number) => g.transpose(g.reshape(y, [batch, time, n, c.headDim]), [0, 2, 1, 3]);
+    const folded = typeof time === 'number' ? this.group * time : this.group === 1 ? time : `${this.group}*${time}`;
+
+    let h = g.rmsNorm(x, this.#weight(`${prefix}input_layernorm.weight`), c.epsilon);
+    const q = g.rotate(heads(this.#linear(g, h, `${prefix}self_attn.q_proj`), c.heads), rotary);
+    const k = g.rotate(heads(this.#linear(g, h, `${prefix}self_attn.k_proj`), c.kvHeads), rotary);
+    const v = heads(this.#linear(g, h, `${prefix}self_attn.v_proj`), c.kvHeads);
+    const o = attention(layer, g.reshape(q, [batch, c.kvHeads, folded, c.headDim]), k, v);
+    const merged = g.transpose(g.reshape(o, [batch, c.heads, time, c.headDim]), [0, 2, 1, 3]);
+    x = g.add(x, this.#linear(g, g.reshape(merged, [rows, c.heads * c.headDim]), `${prefix}self_attn.o_proj`));
+
+    h = g.rmsNorm(x, this.#weight(`${prefix}post_attention_layernorm.weight`), c.epsilon);
+    const gated = g.swiGlu(this.#linear(g, h, `${prefix}mlp.gate_proj`), this.#linear(g, h, `${prefix}mlp.up_proj`));
+    return g.add(x, this.#linear(g, gated, `${prefix}mlp.down_proj`));
+  }
+
+  #linear(g: Differentiable, x: Value, module: string): Value {
+    const name = module.replace(/^model\.layers\.\d+\./, '');
+    const bias = this.config.attentionBias && BIASED.has(name) ? this.#weight(`${module}.bias`) : null;
+    const y = g.linear(x, this.#weight(`${module}.weight`), bias);
+    const factors = this.#adapter?.factors.get(module);
+    return factors ? g.linear(g.linear(x, factors.A), factors.B, y, this.#adapter!.scale) : y;
+  }
+}
+
+function rotaryTables(g: Differentiable, c: DecoderConfig): Omit<Rotary, 'positions'> {
+  const half = c.headDim / 2;
+  const shape = [c.maxPositions, half];
+  const angle = (i: number) => Math.floor(i / half) * c.ropeTheta ** (-(2 * (i % half)) / c.headDim);
+  const table = (f: (angle: number) => number) => Float32Array.from({ length: c.maxPositions * half }, (_, i) => f(angle(i)));
+  return {
+    cos: g.initializer('rotary_cos', shape, 'float32', table(Math.cos)),
+    sin: g.initializer('rotary_sin', shape, 'float32', table(Math.sin)),
+    negativeSin: g.initializer('rotary_negative_sin', shape, 'float32', table((a) => -Math.sin(a))),
+  };
+}

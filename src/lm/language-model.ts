@@ -1,0 +1,158 @@
+/** The LanguageModel interface, over checkpoints that live in one engine thread. */
+import { Worker } from 'node:worker_threads';
+import { availableParallelism } from 'node:os';
+import { RunError, UserError } from '../errors.js';
+import type { ProviderChoice } from '../onnx/providers.js';
+import type { Tensor } from '../onnx/session.js';
+import type { Adapter } from './adapter.js';
+import { checkpointHash, openCheckpoint } from './checkpoint.js';
+import type { DecoderConfig } from './config.js';
+import type { Completion, Engine, EngineSettings, HiddenRequest, RolloutRequest } from './engine.js';
+import type { EngineReply } from './engine-worker.js';
+import { Tokenizer } from './tokenizer.js';
+import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
+import type { Trainable } from './update-graph.js';
+
+type Methods = Omit<Engine, 'choice'>;
+type Call = <M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>) => Promise<Awaited<ReturnType<Methods[M]>>>;
+
+/** The engine's thread, seen from outside. */
+export class EngineThread {
+  readonly choice: ProviderChoice;
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
+  #next = 1;
+  #closing: Promise<void> | null = null;
+
+  private constructor(worker: Worker, choice: ProviderChoice) {
+    this.#worker = worker;
+    this.choice = choice;
+    worker.on('message', (reply: EngineReply) => {
+      const waiting = this.#waiting.get(reply.id);
+      this.#waiting.delete(reply.id);
+      if ('error' in reply) waiting?.reject(revive(reply.error));
+      else waiting?.resolve(reply.result as never);
+    });
+    const fail = (why: string) => {
+      for (const { reject } of this.#waiting.values()) reject(new RunError(`the engine's thread ended: ${why}; run again to go on`));
+      this.#waiting.clear();
+    };
+    worker.on('error', (error) => fail(error.message));
+    worker.on('exit', (code) => fail(`exit code ${code}`));
+  }
+
+  /** @throws RunError when no execution provider passes its self-test. */
+  static async start(settings: Partial<EngineSettings> = {}): Promise<EngineThread> {
+    const workerData: EngineSettings = { provider: 'auto', threads: availableParallelism(), ...settings };
+    const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { workerData });
+    const first = await new Promise<EngineReply>((resolve, reject) => {
+      worker.once('message', resolve);
+      worker.once('error', reject);
+    });
+    worker.removeAllListeners();
+    if ('error' in first) throw revive(first.error);
+    return new EngineThread(worker, first.result as ProviderChoice);
+  }
+
+  readonly call: Call = (method, ...args) => {
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve: resolve as (value: never) => void, reject });
+      this.#worker.postMessage({ id, method, args });
+    });
+  };
+
+  /** Wait for what is running, release every session and end the thread. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      const exited = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()));
+      await this.call('close');
+      await exited;
+    })();
+    return this.#closing;
+  }
+}
+
+function revive({ name, message, stack }: { name: string; message: string; stack?: string | undefined }): Error {
+  const error = name === 'UserError' ? new UserError(message) : name === 'RunError' ? new RunError(message) : new Error(message);
+  if (stack) error.stack = stack;
+  return error;
+}
+
+/** A causal language model: a checkpoint in the engine with its tokenizer. Adapters are values passed in, not state. */
+export class LanguageModel {
+  readonly folder: string;
+  readonly config: DecoderConfig;
+  readonly tokenizer: Tokenizer;
+  readonly #engine: EngineThread;
+  #hash: string | null = null;
+
+  private constructor(engine: EngineThread, folder: string, config: DecoderConfig, tokenizer: Tokenizer) {
+    this.#engine = engine;
+    this.folder = folder;
+    this.config = config;
+    this.tokenizer = tokenizer;
+  }
+
+  /** @throws UserError when a file is missing or corrupt, or the tokenizer belongs to another model. */
+  static async open(engine: EngineThread, folder: string): Promise<LanguageModel> {
+    const { config } = openCheckpoint(folder);
+    const tokenizer = await Tokenizer.open(folder);
+    if (tokenizer.vocabulary > config.vocabulary) {
+      throw new UserError(`${folder}: tokenizer.json has ${tokenizer.vocabulary} tokens, config.json says ${config.vocabulary}: the tokenizer belongs to another model`);
+    }
+    return new LanguageModel(engine, folder, config, tokenizer);
+  }
+
+  /** SHA-256 of configuration and weights. */
+  get hash(): string {
+    return (this.#hash ??= checkpointHash(this.folder));
+  }
+
+  /** Completions of each prompt, a prompt's samples adjacent. */
+  sample(request: RolloutRequest): Promise<Completion[]> {
+    return this.#engine.call('rollout', this.folder, request);
+  }
+
+  /** Layer → pooled hidden states [sequences, poolings, width]. */
+  hiddenStates(request: HiddenRequest): Promise<Map<number, Tensor>> {
+    return this.#engine.call('hiddenStates', this.folder, request);
+  }
+
+  /** log π of each label of a batch, [batch, time]. */
+  logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
+    return this.#engine.call('logProbs', this.folder, batch, adapter);
+  }
+
+  /** Train this checkpoint's adapter or weights from values, or on from a saved state. */
+  async train(trainable: Trainable, from: ReadonlyMap<string, Tensor> | TrainerState): Promise<TrainerThread> {
+    const handle = await this.#engine.call('createTrainer', this.folder, trainable, from);
+    return new TrainerThread(this.#engine, handle);
+  }
+}
+
+/** A trainer in the engine's thread. */
+export class TrainerThread {
+  readonly #engine: EngineThread;
+  readonly #handle: number;
+
+  constructor(engine: EngineThread, handle: number) {
+    this.#engine = engine;
+    this.#handle = handle;
+  }
+  accumulate(batch: PolicyBatch, loss: LossSettings): Promise<LossReport> {
+    return this.#engine.call('accumulate', this.#handle, batch, loss);
+  }
+  step(settings: AdamWSettings): Promise<{ gradientNorm: number }> {
+    return this.#engine.call('step', this.#handle, settings);
+  }
+  state(): Promise<TrainerState> {
+    return this.#engine.call('trainerState', this.#handle);
+  }
+  values(): Promise<Map<string, Tensor>> {
+    return this.#engine.call('trainedValues', this.#handle);
+  }
+  release(): Promise<void> {
+    return this.#engine.call('releaseTrainer', this.#handle);
+  }
+}

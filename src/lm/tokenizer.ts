@@ -1,0 +1,63 @@
+/** A checkpoint's tokenizer, by @huggingface/transformers, from local files only. */
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { AutoTokenizer, env } from '@huggingface/transformers';
+import type { PreTrainedTokenizer } from '@huggingface/transformers';
+import { UserError } from '../errors.js';
+
+export class Tokenizer {
+  readonly #tokenizer: PreTrainedTokenizer;
+  /** One more than the largest token id. */
+  readonly vocabulary: number;
+  /** Begin-of-sequence token; null where the family has none. */
+  readonly bos: number | null;
+  readonly eos: number;
+
+  private constructor(tokenizer: PreTrainedTokenizer, vocabulary: number, bos: number | null, eos: number) {
+    this.#tokenizer = tokenizer;
+    this.vocabulary = vocabulary;
+    this.bos = bos;
+    this.eos = eos;
+  }
+
+  /** @throws UserError naming the file that is missing or unusable. */
+  static async open(folder: string): Promise<Tokenizer> {
+    const path = resolve(folder);
+    for (const file of ['tokenizer.json', 'tokenizer_config.json']) {
+      const full = join(path, file);
+      if (!existsSync(full)) throw new UserError(`${full} is missing: a checkpoint needs its tokenizer's files`);
+      try {
+        JSON.parse(readFileSync(full, 'utf8'));
+      } catch (cause) {
+        throw new UserError(`${full} is not valid JSON: ${(cause as Error).message}`, { cause });
+      }
+    }
+    env.allowRemoteModels = false;
+    env.localModelPath = dirname(path);
+    let tokenizer: PreTrainedTokenizer;
+    try {
+      tokenizer = await AutoTokenizer.from_pretrained(basename(path), { local_files_only: true });
+    } catch (cause) {
+      throw new UserError(`${path}: the tokenizer cannot be loaded: ${(cause as Error).message}`, { cause });
+    }
+    const largest = Math.max(...tokenizer.get_vocab().values());
+    const eos = idOf(tokenizer, tokenizer.eos_token);
+    if (eos === null) throw new UserError(`${join(path, 'tokenizer_config.json')} names no eos_token`);
+    return new Tokenizer(tokenizer, largest + 1, idOf(tokenizer, tokenizer.bos_token), eos);
+  }
+
+  /** Token ids of a text, no special tokens added. */
+  encode(text: string): number[] {
+    return this.#tokenizer.encode(text, { add_special_tokens: false });
+  }
+
+  /** The text of token ids, special tokens left out. */
+  decode(ids: readonly number[]): string {
+    return ids.length ? this.#tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false }) : '';
+  }
+}
+
+function idOf(tokenizer: PreTrainedTokenizer, token: string | null | undefined): number | null {
+  if (!token) return null;
+  return tokenizer.get_vocab().get(token) ?? null;
+}

@@ -1,0 +1,192 @@
+/** Optimisation of one model's trainables: gradients of micro-batches, added up, then an AdamW step. Runs in the thread that owns the sessions. */
+import { bool, dialectOf, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
+import type { Feeds, Fetches, SessionSettings, Tensor } from '../onnx/session.js';
+import { accumulateGraph, adamWGraph, firstMoment, nextName, secondMoment } from './adamw-graph.js';
+import type { Checkpoint } from './checkpoint.js';
+import { gradientName, updateGraph } from './update-graph.js';
+import type { Trainable } from './update-graph.js';
+
+/** A padded batch of token sequences; every array is row-major [batch, time] and aligned with `labels`, the next tokens. */
+export interface TokenBatch {
+  readonly batch: number;
+  readonly time: number;
+  readonly ids: BigInt64Array;
+  readonly labels: BigInt64Array;
+  /** Weight of a token in the loss: 0 for padding and prompt. */
+  readonly mask: Float32Array;
+}
+
+export interface PolicyBatch extends TokenBatch {
+  readonly advantages: Float32Array;
+  /** log π_old of the rollout; null takes π itself, as supervised training and a first on-policy step do. */
+  readonly oldLogProbs: Float32Array | null;
+  readonly referenceLogProbs: Float32Array | null;
+}
+
+export interface LossSettings {
+  /** Divisor of the summed loss: the token count of the whole batch, over all its micro-batches. */
+  readonly tokens: number;
+  /** ε of the clipped ratio. */
+  readonly clip: number;
+  /** β, coefficient of the KL to the reference. */
+  readonly kl: number;
+  /** c, coefficient of the entropy bonus. */
+  readonly entropy: number;
+}
+
+export interface LossReport {
+  readonly loss: number;
+  /** Σ over tokens of log π − log π_ref, nats. */
+  readonly klSum: number;
+  readonly entropySum: number;
+  /** Tokens whose ratio the clip moved. */
+  readonly clipped: number;
+  /** log π of each label, [batch, time]. */
+  readonly logProbs: Float32Array;
+}
+
+export interface AdamWSettings {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly epsilon: number;
+  readonly weightDecay: number;
+  /** Global gradient norm above which gradients are scaled down. */
+  readonly maxNorm: number;
+}
+
+/** Everything a resumed run needs to go on as if it had not stopped: values and both moments, by name, and the step count. */
+export interface TrainerState {
+  readonly step: number;
+  readonly tensors: ReadonlyMap<string, Tensor>;
+}
+
+export class Trainer {
+  readonly #update: Session;
+  readonly #adamW: Session;
+  readonly #accumulate: Session;
+  readonly #shapes: ReadonlyMap<string, readonly number[]>;
+  /** Values and both moments, as ONNX Runtime holds them. */
+  #tensors: Fetches;
+  #gradients: Fetches | null = null;
+  #step: number;
+
+  private constructor(sessions: readonly [Session, Session, Session], shapes: ReadonlyMap<string, readonly number[]>, state: TrainerState) {
+    [this.#update, this.#adamW, this.#accumulate] = sessions;
+    this.#shapes = shapes;
+    this.#step = state.step;
+    this.#tensors = Object.fromEntries([...state.tensors].map(([name, t]) => [name, floats(t.data, t.shape)]));
+  }
+
+  /** Train `trainable` of a checkpoint from `state`: a fresh one is `freshState(values)`. */
+  static async create(checkpoint: Checkpoint, trainable: Trainable, state: TrainerState, settings: SessionSettings): Promise<Trainer> {
+    const dialect = dialectOf(settings.provider);
+    const shapes = new Map([...state.tensors].filter(([name]) => state.tensors.has(firstMoment(name))).map(([name, t]) => [name, t.shape]));
+    const withWeights = { ...settings, externalFolder: checkpoint.folder };
+    const sessions = [
+      await Session.create(updateGraph(checkpoint, trainable, dialect), withWeights),
+      await Session.create(adamWGraph(shapes, dialect), settings),
+      await Session.create(accumulateGraph(shapes, dialect), settings),
+    ] as const;
+    return new Trainer(sessions, shapes, state);
+  }
+
+  /** Add a micro-batch's gradients. @returns its share of the loss and the log-probabilities it computed. */
+  async accumulate(batch: PolicyBatch, loss: LossSettings): Promise<LossReport> {
+    const shape = [batch.batch, batch.time];
+    const zeros = new Float32Array(batch.batch * batch.time);
+    const feeds: Feeds = {
+      ids: integers(batch.ids, shape),
+      labels: integers(batch.labels, shape),
+      mask: floats(batch.mask, shape),
+      advantages: floats(batch.advantages, shape),
+      oldLogProbs: floats(batch.oldLogProbs ?? zeros, shape),
+      referenceLogProbs: floats(batch.referenceLogProbs ?? zeros, shape),
+      onPolicy: bool(batch.oldLogProbs === null),
+      tokens: scalar(loss.tokens),
+      clip: scalar(loss.clip),
+      kl: scalar(loss.kl),
+      entropy: scalar(loss.entropy),
+    };
+    for (const name of this.#shapes.keys()) feeds[name] = this.#tensors[name]!;
+    const out = await this.#update.run(feeds);
+    await this.#add(out);
+    const value = (name: string) => floatData(out[name])[0]!;
+    return {
+      loss: value('loss'),
+      klSum: value('klSum'),
+      entropySum: value('entropySum'),
+      clipped: value('clipped'),
+      logProbs: floatData(out['logProbs']),
+    };
+  }
+
+  async #add(out: Fetches): Promise<void> {
+    if (!this.#gradients) {
+      this.#gradients = Object.fromEntries([...this.#shapes.keys()].map((name) => [name, out[gradientName(name)]!]));
+      return;
+    }
+    const feeds: Feeds = {};
+    for (const name of this.#shapes.keys()) {
+      feeds[`a.${name}`] = this.#gradients[name]!;
+      feeds[`b.${name}`] = out[gradientName(name)]!;
+    }
+    this.#gradients = await this.#accumulate.run(feeds);
+  }
+
+  /** Gradients added so far, by trainable. */
+  gradients(): Map<string, Tensor> {
+    return new Map([...this.#shapes].map(([name, shape]) => [name, { shape, data: floatData(this.#gradients?.[name]) }]));
+  }
+
+  /** Apply the gathered gradients and forget them. @returns their global norm before clipping. */
+  async step(settings: AdamWSettings): Promise<{ gradientNorm: number }> {
+    if (!this.#gradients) throw new Error('step() before any accumulate()');
+    this.#step++;
+    const feeds: Feeds = {
+      learningRate: scalar(settings.learningRate),
+      beta1: scalar(settings.beta1),
+      beta2: scalar(settings.beta2),
+      epsilon: scalar(settings.epsilon),
+      weightDecay: scalar(settings.weightDecay),
+      maxNorm: scalar(settings.maxNorm),
+      correction1: scalar(1 / (1 - settings.beta1 ** this.#step)),
+      correction2: scalar(1 / (1 - settings.beta2 ** this.#step)),
+    };
+    const names = [...this.#shapes.keys()].flatMap((name) => [name, firstMoment(name), secondMoment(name)]);
+    for (const name of names) feeds[name] = this.#tensors[name]!;
+    for (const name of this.#shapes.keys()) feeds[gradientName(name)] = this.#gradients[name]!;
+    const out = await this.#adamW.run(feeds);
+    this.#tensors = Object.fromEntries(names.map((name) => [name, out[nextName(name)]!]));
+    this.#gradients = null;
+    return { gradientNorm: floatData(out['gradientNorm'])[0]! };
+  }
+
+  /** The trainables' current values. */
+  values(): Map<string, Tensor> {
+    return new Map([...this.#shapes].map(([name, shape]) => [name, { shape, data: floatData(this.#tensors[name]) }]));
+  }
+
+  /** Everything that `create` needs to go on from here. */
+  state(): TrainerState {
+    const tensors = Object.entries(this.#tensors).map(([name, t]) => [name, { shape: t.dims, data: floatData(t) }] as const);
+    return { step: this.#step, tensors: new Map(tensors) };
+  }
+
+  async release(): Promise<void> {
+    await this.#update.release();
+    await this.#adamW.release();
+    await this.#accumulate.release();
+  }
+}
+
+/** State of training that has not begun: zero moments. */
+export function freshState(values: ReadonlyMap<string, Tensor>): TrainerState {
+  const tensors = new Map<string, Tensor>();
+  for (const [name, { shape, data }] of values) {
+    tensors.set(name, { shape, data });
+    tensors.set(firstMoment(name), { shape, data: new Float32Array(data.length) });
+    tensors.set(secondMoment(name), { shape, data: new Float32Array(data.length) });
+  }
+  return { step: 0, tensors };
+}

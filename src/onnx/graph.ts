@@ -1,0 +1,204 @@
+/** An ONNX graph under construction: named values with shapes and element types, nodes, constants, subgraphs. */
+import { ATTRIBUTE_TYPE, DATA_TYPE, encodeModel } from './proto.js';
+import type { AttributeMessage, DType, GraphMessage, NodeMessage, TensorMessage } from './proto.js';
+
+/** A dimension: a size, or the name of one that is only known at run time. */
+export type Dim = number | string;
+export type Shape = readonly Dim[];
+
+export interface Value {
+  readonly name: string;
+  readonly shape: Shape;
+  readonly dtype: DType;
+  /** Whether a gradient may be asked for with respect to this value. */
+  requiresGrad: boolean;
+}
+
+/** Which operators a graph may use: `fused` adds ONNX Runtime's contributed operators, `standard` keeps to the ONNX specification. */
+export type Dialect = 'fused' | 'standard';
+
+type Attribute = number | string | readonly number[] | { readonly float: number } | Graph;
+
+/** Where an initializer's bytes lie in a file beside the model. */
+export interface ExternalData {
+  readonly file: string;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+export class Graph {
+  readonly dialect: Dialect;
+  readonly nodes: NodeMessage[] = [];
+  readonly inputs: Value[] = [];
+  readonly outputs: Value[] = [];
+  readonly #root: Graph;
+  readonly #initializers: TensorMessage[] = [];
+  readonly #constants = new Map<string, Value>();
+  readonly #dims = new Map<string, Value>();
+  #names = 0;
+
+  /** A root graph, or the body of a Loop inside `parent`: a body sees its parent's values and keeps its constants in the root. */
+  constructor(scope: Dialect | Graph) {
+    this.dialect = scope instanceof Graph ? scope.dialect : scope;
+    this.#root = scope instanceof Graph ? scope.#root : this;
+  }
+
+  freshName(stem: string): string {
+    return `${stem}_${this.#root.#names++}`;
+  }
+
+  input(name: string, shape: Shape, dtype: DType = 'float32', requiresGrad = false): Value {
+    const value = { name, shape, dtype, requiresGrad };
+    this.inputs.push(value);
+    return value;
+  }
+
+  /** Declare `value` an output; with a name, under that name. */
+  output(value: Value, name?: string): void {
+    this.outputs.push(name ? this.op('Identity', [value], {}, value.shape, value.dtype, name) : value);
+  }
+
+  /** A constant tensor; lives in the root graph whatever graph asks. */
+  initializer(name: string, shape: readonly number[], dtype: DType, data: ArrayBufferView | ExternalData): Value {
+    const tensor: TensorMessage = { name, dims: [...shape], data_type: DATA_TYPE[dtype] };
+    if ('file' in data) {
+      tensor.data_location = 1;
+      tensor.external_data = [
+        { key: 'location', value: data.file },
+        { key: 'offset', value: String(data.offset) },
+        { key: 'length', value: String(data.bytes) },
+      ];
+    } else tensor.raw_data = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    this.#root.#initializers.push(tensor);
+    return { name, shape, dtype, requiresGrad: false };
+  }
+
+  #constant(key: string, make: () => Value): Value {
+    const cache = this.#root.#constants;
+    let value = cache.get(key);
+    if (!value) cache.set(key, (value = make()));
+    return value;
+  }
+
+  /** An int64 vector. */
+  int64(values: readonly number[]): Value {
+    return this.#constant(`int64:${values.join()}`, () =>
+      this.initializer(this.freshName('int64'), [values.length], 'int64', BigInt64Array.from(values.map(BigInt))),
+    );
+  }
+
+  int64Scalar(value: number): Value {
+    return this.#constant(`int64 scalar:${value}`, () =>
+      this.initializer(this.freshName('int64'), [], 'int64', BigInt64Array.of(BigInt(value))),
+    );
+  }
+
+  scalar(value: number): Value {
+    return this.#constant(`float32:${value}`, () =>
+      this.initializer(this.freshName('float32'), [], 'float32', Float32Array.of(value)),
+    );
+  }
+
+  boolScalar(value: boolean): Value {
+    return this.#constant(`bool:${value}`, () =>
+      this.initializer(this.freshName('bool'), [], 'bool', Uint8Array.of(value ? 1 : 0)),
+    );
+  }
+
+  /** 0, 1, …, n − 1 as int64. */
+  iota(n: number): Value {
+    return this.#constant(`iota:${n}`, () =>
+      this.initializer(this.freshName('iota'), [n], 'int64', BigInt64Array.from({ length: n }, (_, i) => BigInt(i))),
+    );
+  }
+
+  /** Give a symbolic dimension its run-time size: a one-element int64 vector. */
+  defineDim(name: string, size: Value): void {
+    this.#root.#dims.set(name, size);
+  }
+
+  /** A dimension as a one-element int64 vector. */
+  dim(dim: Dim): Value {
+    if (typeof dim === 'number') return this.int64([dim]);
+    const size = this.#root.#dims.get(dim);
+    if (!size) throw new Error(`dimension '${dim}' has no run-time size: call defineDim first`);
+    return size;
+  }
+
+  /** A shape as an int64 vector that may depend on run-time sizes. */
+  shapeVector(shape: Shape): Value {
+    if (shape.every((d) => typeof d === 'number')) return this.int64(shape);
+    if (shape.length === 1) return this.dim(shape[0]!);
+    return this.op('Concat', shape.map((d) => this.dim(d)), { axis: 0 }, [shape.length], 'int64');
+  }
+
+  /** Append a node with one output. */
+  op(
+    type: string,
+    inputs: readonly (Value | null)[],
+    attributes: Readonly<Record<string, Attribute>>,
+    shape: Shape,
+    dtype: DType = 'float32',
+    name?: string,
+  ): Value {
+    return this.ops(type, inputs, attributes, [{ shape, dtype, name }])[0]!;
+  }
+
+  /** Append a node with several outputs. `domain` follows from the operator: contributed ones live in com.microsoft. */
+  ops(
+    type: string,
+    inputs: readonly (Value | null)[],
+    attributes: Readonly<Record<string, Attribute>>,
+    outputs: readonly { shape: Shape; dtype?: DType; name?: string | undefined }[],
+  ): Value[] {
+    const values = outputs.map((o) => ({
+      name: o.name ?? this.freshName(type),
+      shape: o.shape,
+      dtype: o.dtype ?? 'float32',
+      requiresGrad: false,
+    }));
+    this.nodes.push({
+      op_type: type,
+      domain: CONTRIBUTED.has(type) ? 'com.microsoft' : '',
+      name: this.freshName(`node_${type}`),
+      input: inputs.map((v) => v?.name ?? ''),
+      output: values.map((v) => v.name),
+      attribute: Object.entries(attributes).map(([key, value]) => encodeAttribute(key, value)),
+    });
+    return values;
+  }
+
+  message(): GraphMessage {
+    const info = (v: Value) => ({
+      name: v.name,
+      type: {
+        tensor_type: {
+          elem_type: DATA_TYPE[v.dtype],
+          shape: { dim: v.shape.map((d) => (typeof d === 'number' ? { dim_value: d } : { dim_param: d })) },
+        },
+      },
+    });
+    return {
+      name: this.freshName('graph'),
+      node: this.nodes,
+      initializer: this.#initializers,
+      input: this.inputs.map(info),
+      output: this.outputs.map(info),
+    };
+  }
+
+  /** The model's bytes, for a session. */
+  encode(): Uint8Array {
+    return encodeModel(this.message());
+  }
+}
+
+const CONTRIBUTED = new Set(['FusedMatMul', 'RotaryEmbedding']);
+
+function encodeAttribute(name: string, value: Attribute): AttributeMessage {
+  if (value instanceof Graph) return { name, type: ATTRIBUTE_TYPE.graph, g: value.message() };
+  if (typeof value === 'number') return { name, type: ATTRIBUTE_TYPE.int, i: value };
+  if (typeof value === 'string') return { name, type: ATTRIBUTE_TYPE.string, s: Buffer.from(value) };
+  if ('float' in value) return { name, type: ATTRIBUTE_TYPE.float, f: value.float };
+  return { name, type: ATTRIBUTE_TYPE.ints, ints: [...value] };
+}

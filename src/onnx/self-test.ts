@@ -1,0 +1,136 @@
+/**
+ * A numerical self-test of an execution provider: loss and gradients of a small attention layer, on the operators that training uses,
+ * against the same function in plain float64 JavaScript with central differences. Gradients are what is tested: a provider can give
+ * the right loss and wrong gradients.
+ */
+import { seededRandom } from '../metrics/random.js';
+import { Differentiable } from './differentiable.js';
+import type { Value } from './graph.js';
+import { dialectOf, floatData, floats, integers, Session } from './session.js';
+import type { ExecutionProvider, Feeds, Tensor } from './session.js';
+
+const TIME = 6;
+const WIDTH = 8;
+const VOCABULARY = 11;
+const EPSILON = 1e-5;
+/** Largest |difference| / largest |reference gradient| that passes, per tensor. */
+export const GRADIENT_TOLERANCE = 1e-3;
+
+const SHAPES: Readonly<Record<string, readonly number[]>> = {
+  x: [TIME, WIDTH],
+  norm: [WIDTH],
+  query: [WIDTH, WIDTH],
+  key: [WIDTH, WIDTH],
+  value: [WIDTH, WIDTH],
+  gate: [WIDTH, WIDTH],
+  head: [VOCABULARY, WIDTH],
+};
+const LABELS = [3, 1, 4, 1, 5, 9];
+
+export interface SelfTest {
+  readonly provider: ExecutionProvider;
+  readonly passed: boolean;
+  /** Worst relative error over all gradients; null when the provider could not run. */
+  readonly gradientError: number | null;
+  readonly detail: string;
+}
+
+/** Run the self-test; never rejects: a provider that cannot start has not passed. */
+export async function testProvider(provider: ExecutionProvider): Promise<SelfTest> {
+  const inputs = testInputs();
+  const expected = referenceGradients(inputs);
+  try {
+    const session = await Session.create(testGraph(provider), { provider, threads: 1 });
+    const feeds: Feeds = { labels: integers(BigInt64Array.from(LABELS.map(BigInt)), [TIME]) };
+    for (const [name, t] of inputs) feeds[name] = floats(t.data, t.shape);
+    const out = await session.run(feeds);
+    await session.release();
+    let worst = 0;
+    for (const [name, gradient] of expected) {
+      const actual = floatData(out[`gradient.${name}`]);
+      const scale = Math.max(...gradient.map(Math.abs));
+      gradient.forEach((g, i) => (worst = Math.max(worst, Math.abs(actual[i]! - g) / scale)));
+    }
+    // A NaN compares false, so it fails here.
+    const passed = worst <= GRADIENT_TOLERANCE;
+    const detail = passed ? 'gradients agree with float64' : `gradients differ from float64 by ${worst.toExponential(1)} relative`;
+    return { provider, passed, gradientError: worst, detail };
+  } catch (error) {
+    return { provider, passed: false, gradientError: null, detail: (error as Error).message.split('\n')[0]! };
+  }
+}
+
+function testInputs(): Map<string, Tensor> {
+  const random = seededRandom('execution provider self-test');
+  return new Map(
+    Object.entries(SHAPES).map(([name, shape]) => {
+      const data = Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => random() * 2 - 1);
+      return [name, { shape, data }];
+    }),
+  );
+}
+
+function testGraph(provider: ExecutionProvider): Differentiable {
+  const g = new Differentiable(dialectOf(provider));
+  const inputs = Object.entries(SHAPES).map(([name, shape]) => [name, g.input(name, shape, 'float32', true)] as const);
+  const v = Object.fromEntries(inputs) as Record<string, Value>;
+  const labels = g.input('labels', [TIME], 'int64');
+  const h = g.rmsNorm(v['x']!, v['norm']!, EPSILON);
+  const heads = (W: string) => g.reshape(g.linear(h, v[W]!), [1, 1, TIME, WIDTH]);
+  const attended = g.causalAttention(heads('query'), heads('key'), heads('value'), g.causalBias(TIME), 1, TIME);
+  const mixed = g.add(v['x']!, g.reshape(attended, [TIME, WIDTH]));
+  const gated = g.swiGlu(g.linear(mixed, v['gate']!), mixed);
+  const [logProb, entropy] = g.logProbEntropy(g.linear(gated, v['head']!), labels);
+  const loss = g.sumAll(g.add(logProb, g.mul(entropy, g.scalar(0.5))));
+  g.gradients(loss, Object.values(v)).forEach((gradient, i) => g.output(gradient, `gradient.${inputs[i]![0]}`));
+  return g;
+}
+
+function referenceGradients(inputs: ReadonlyMap<string, Tensor>): Map<string, number[]> {
+  const values = new Map([...inputs].map(([name, t]) => [name, Array.from(t.data)]));
+  const STEP = 1e-5;
+  return new Map(
+    [...values].map(([name, data]) => [
+      name,
+      data.map((original, i) => {
+        data[i] = original + STEP;
+        const above = referenceLoss(values);
+        data[i] = original - STEP;
+        const below = referenceLoss(values);
+        data[i] = original;
+        return (above - below) / (2 * STEP);
+      }),
+    ]),
+  );
+}
+
+/** The test graph's loss in float64. */
+function referenceLoss(v: ReadonlyMap<string, readonly number[]>): number {
+  const at = (name: string) => v.get(name)!;
+  const rows = <T>(f: (t: number) => T): T[] => Array.from({ length: TIME }, (_, t) => f(t));
+  const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, x, i) => sum + x * b[i]!, 0);
+  const linear = (x: readonly number[], W: readonly number[]) =>
+    Array.from({ length: W.length / WIDTH }, (_, o) => dot(x, W.slice(o * WIDTH, (o + 1) * WIDTH)));
+  const softmax = (z: readonly number[]) => {
+    const most = Math.max(...z);
+    const e = z.map((s) => Math.exp(s - most));
+    const total = e.reduce((a, b) => a + b, 0);
+    return e.map((s) => s / total);
+  };
+  const x = rows((t) => at('x').slice(t * WIDTH, (t + 1) * WIDTH));
+  const h = x.map((row) => {
+    const inverse = 1 / Math.sqrt(dot(row, row) / WIDTH + EPSILON);
+    return row.map((a, i) => a * inverse * at('norm')[i]!);
+  });
+  const [q, k, values] = ['query', 'key', 'value'].map((W) => h.map((row) => linear(row, at(W)))) as [number[][], number[][], number[][]];
+  let loss = 0;
+  for (let t = 0; t < TIME; t++) {
+    const p = softmax(Array.from({ length: t + 1 }, (_, s) => dot(q[t]!, k[s]!) / Math.sqrt(WIDTH)));
+    const mixed = x[t]!.map((a, i) => a + p.reduce((sum, w, s) => sum + w * values[s]![i]!, 0));
+    const gated = linear(mixed, at('gate')).map((a, i) => (a / (1 + Math.exp(-a))) * mixed[i]!);
+    const distribution = softmax(linear(gated, at('head')));
+    const entropy = -distribution.reduce((sum, w) => sum + w * Math.log(w), 0);
+    loss += Math.log(distribution[LABELS[t]!]!) + 0.5 * entropy;
+  }
+  return loss;
+}
