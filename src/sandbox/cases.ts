@@ -70,6 +70,16 @@ export const CASES: readonly Case[] = [
     expect: [fails('runtime_error', 'RecursionError')],
   },
   {
+    name: 'recursion through C code',
+    code: 'from functools import lru_cache\n@lru_cache(None)\ndef f(n):\n    return n if n < 2 else f(n - 1) + f(n - 2)',
+    calls: ['40', '300', '100000'],
+    expect: [
+      repr('102334155'),
+      repr('222232244629420445529739893461909967206666939096499764990979600'),
+      fails('runtime_error', 'RecursionError'),
+    ],
+  },
+  {
     name: 'a main block does not run',
     code: 'def f():\n    return __name__ == "__main__"\nif __name__ == "__main__":\n    raise SystemExit',
     calls: [''],

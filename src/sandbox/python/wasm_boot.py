@@ -8,8 +8,10 @@ import warnings
 
 
 def _install():
-    read, write = os.read, os.write
+    read, write, view_of = os.read, os.write, memoryview
+    # Neither warnings nor errors in finalizers are results, and printing them would open source files.
     warnings.simplefilter('ignore')
+    sys.unraisablehook = lambda unraisable: None
     policy = Policy()
     policy.preload()
     policy.install()
@@ -24,7 +26,7 @@ def _install():
             parts.append(part)
 
     def write_all(data):
-        view = memoryview(data)
+        view = view_of(data)
         while view:
             view = view[write(1, view):]
 

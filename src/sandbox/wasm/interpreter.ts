@@ -1,5 +1,5 @@
 /** One CPython: booted to a snapshot, then restored from it for every program. Runs inside a worker. */
-import { PAGE_BYTES } from './module.js';
+import { DEEP_STACK_PAGES, PAGE_BYTES } from './module.js';
 import { Stop, WasiHost, type Variant } from './host.js';
 
 /** A parked interpreter: its whole linear memory (shared, never written) and the stack pointer. */
@@ -9,12 +9,19 @@ export interface Snapshot {
   readonly variant: Variant;
 }
 
-/** How a step of the interpreter ended. `trap`: the module itself gave up (abort, stack overflow, unreachable). */
+/** How a step of the interpreter ended. `stack`: recursion left its stack. `trap`: the module itself gave up (abort, unreachable). */
 export type StepEnd =
   | { readonly kind: 'returned' }
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'output' }
+  | { readonly kind: 'stack' }
   | { readonly kind: 'trap'; readonly detail: string };
+
+/**
+ * Where the interpreter's C stack lies. `own`: the module's 512 KiB at the bottom of its memory, enough for 50 levels of recursion
+ * through C; overflow leaves the memory and traps. `deep`: 32 MiB beyond the heap, more than CPython's own limit of recursion needs.
+ */
+export type Stack = 'own' | 'deep';
 
 /** The Python functions that the boot script leaves behind, as NUL-ended statements. */
 const STEPS = {
@@ -23,6 +30,10 @@ const STEPS = {
   emit: Buffer.from('__emit()\0'),
 } as const;
 
+/** Enough for Python's own limit of 1000 levels, each through `lru_cache`; a level takes up to 5 KiB of stack. */
+const C_RECURSION_LEVELS = 3200;
+const DEEP_STACK_BYTES = DEEP_STACK_PAGES * PAGE_BYTES;
+
 interface PythonExports {
   readonly memory: WebAssembly.Memory;
   readonly _start: () => void;
@@ -30,7 +41,7 @@ interface PythonExports {
   readonly __stack_pointer: WebAssembly.Global;
 }
 
-/** Boots CPython with `source` as its program, which must park, and copies its state. About 300 ms. */
+/** Boots CPython with `source` as its program, which must park, and copies its state. About half a second. */
 export function bootSnapshot(module: WebAssembly.Module, source: string, variant: Variant): Snapshot {
   const host = new WasiHost(variant, ['python', '-S', '-s', '-B', '-c', source]);
   const python = instantiate(module, host);
@@ -42,9 +53,28 @@ export function bootSnapshot(module: WebAssembly.Module, source: string, variant
       throw new Error(`CPython did not boot: ${String(error)} ${host.reply.toString('utf8')}`, { cause: error });
     }
   }
+  raiseRecursionLimit(new Uint32Array(python.memory.buffer));
   const memory = new SharedArrayBuffer(python.memory.buffer.byteLength);
   new Uint8Array(memory).set(new Uint8Array(python.memory.buffer));
   return { memory, stackPointer: Number(python.__stack_pointer.value), variant };
+}
+
+/**
+ * Builds for WASI allow 500 levels of recursion in C, three of which `lru_cache` takes for one of Python. The deep stack holds
+ * more, so `c_recursion_remaining` of the only thread state is raised. It lies after `py_recursion_remaining` and
+ * `py_recursion_limit` (1000) and before `recursion_headroom` (0).
+ */
+function raiseRecursionLimit(words: Uint32Array): void {
+  const matches: number[] = [];
+  for (let at = words.indexOf(1000); at > 0; at = words.indexOf(1000, at + 1)) {
+    const [before = 0, after = 0, headroom = 1] = [words[at - 1], words[at + 1], words[at + 2]];
+    if (before > 900 && before <= 1000 && after > 400 && after <= 500 && headroom === 0) matches.push(at + 1);
+  }
+  const [found] = matches;
+  if (found === undefined || matches.length > 1) {
+    throw new Error(`found ${matches.length} thread states in CPython's memory instead of one`);
+  }
+  words[found] = C_RECURSION_LEVELS;
 }
 
 function instantiate(module: WebAssembly.Module, host: WasiHost): PythonExports {
@@ -60,10 +90,13 @@ function instantiate(module: WebAssembly.Module, host: WasiHost): PythonExports 
  */
 export class Interpreter {
   readonly host: WasiHost;
+  /** Bytes of memories given up so far; they stay allocated until this thread's garbage collector looks at them. */
+  discardedBytes = 0;
   readonly #module: WebAssembly.Module;
   readonly #snapshot: Snapshot;
   readonly #image: Uint8Array;
   #python: PythonExports;
+  #stack: Stack = 'own';
 
   constructor(module: WebAssembly.Module, snapshot: Snapshot) {
     this.host = new WasiHost(snapshot.variant);
@@ -73,36 +106,47 @@ export class Interpreter {
     this.#python = this.#instantiate();
   }
 
+  /** What the interpreter takes now, the deep stack not counted. */
   get memoryBytes(): number {
-    return this.#python.memory.buffer.byteLength;
+    return this.#python.memory.buffer.byteLength - DEEP_STACK_BYTES;
   }
 
-  /** Back to the snapshot. A memory that has grown cannot shrink, so then the instance is replaced. */
-  restore(): void {
-    if (this.memoryBytes !== this.#image.length) this.#python = this.#instantiate();
+  /** Back to the snapshot, on the given stack. A memory that has grown cannot shrink, so then the instance is replaced. */
+  restore(stack: Stack): void {
+    if (this.memoryBytes !== this.#image.length) {
+      this.discardedBytes += this.#python.memory.buffer.byteLength;
+      this.#python = this.#instantiate();
+    } else if (this.#stack === 'deep') {
+      // The allocator does not know the deep stack, so nothing else writes there.
+      new Uint8Array(this.#python.memory.buffer, this.#image.length).fill(0);
+    }
     new Uint8Array(this.#python.memory.buffer).set(this.#image);
+    this.#stack = stack;
   }
 
   /** Runs one of the steps on whatever state the interpreter is in. */
   step(name: keyof typeof STEPS): StepEnd {
     const statement = STEPS[name];
+    const top = this.#stack === 'own' ? this.#snapshot.stackPointer : this.#image.length + DEEP_STACK_BYTES;
     // Below everything the parked interpreter has on its stack.
-    const pointer = (this.#snapshot.stackPointer - 256) & ~15;
+    const pointer = (top - 256) & ~15;
     new Uint8Array(this.#python.memory.buffer, pointer, statement.length).set(statement);
     this.#python.__stack_pointer.value = pointer - 256;
     try {
       this.#python.run_string(pointer, 0);
       return { kind: 'returned' };
     } catch (error) {
-      if (!(error instanceof Stop)) return { kind: 'trap', detail: String(error).slice(0, 200) };
-      return error.reason === 'exit' ? { kind: 'exit', code: error.code } : { kind: 'output' };
+      if (error instanceof Stop) return error.reason === 'exit' ? { kind: 'exit', code: error.code } : { kind: 'output' };
+      const detail = String(error).slice(0, 200);
+      return /out of bounds|call stack/.test(detail) ? { kind: 'stack' } : { kind: 'trap', detail };
     }
   }
 
   #instantiate(): PythonExports {
     const python = instantiate(this.#module, this.host);
-    const missing = (this.#image.length - python.memory.buffer.byteLength) / PAGE_BYTES;
-    if (missing > 0) python.memory.grow(missing);
+    const bytes = this.#image.length + DEEP_STACK_BYTES;
+    python.memory.grow((bytes - python.memory.buffer.byteLength) / PAGE_BYTES);
+    this.#stack = 'own';
     return python;
   }
 }

@@ -5,6 +5,9 @@ import { createRequire } from 'node:module';
 
 export const PAGE_BYTES = 65536;
 
+/** Pages beyond a program's own memory that hold the stack for deep recursion. */
+export const DEEP_STACK_PAGES = 512;
+
 /** The one build whose indices we know. Function 4056 is `PyRun_SimpleStringFlags`, global 0 the stack pointer. */
 const KNOWN_BUILD = {
   sha256: 'e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763',
@@ -13,6 +16,7 @@ const KNOWN_BUILD = {
 };
 
 const SECTION = { custom: 0, memory: 5, export: 7 } as const;
+const SHARED_WITH_MAXIMUM = 3;
 const EXPORT_KIND = { function: 0, global: 3 } as const;
 
 /** The module's bytes as installed, and their SHA-256. Throws when it is not the build we know. */
@@ -29,9 +33,9 @@ export async function loadPythonModule(): Promise<{ bytes: Buffer; sha256: strin
   return { bytes, sha256 };
 }
 
-/** Rewrites the module so that its memory ends at `maximumPages` (64 KiB each) and compiles it. */
-export function compilePythonModule(bytes: Buffer, maximumPages: number): Promise<WebAssembly.Module> {
-  return WebAssembly.compile(new Uint8Array(rewriteModule(bytes, maximumPages)));
+/** Rewrites the module so that a program gets `memoryPages` (64 KiB each), and compiles it. */
+export function compilePythonModule(bytes: Buffer, memoryPages: number): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(new Uint8Array(rewriteModule(bytes, memoryPages + DEEP_STACK_PAGES)));
 }
 
 /** Section by section: exports gain `run_string` and `__stack_pointer`, the memory a maximum, custom sections (debug) go. */
@@ -68,12 +72,16 @@ function exportEntry(name: string, kind: number, index: number): Buffer {
   return Buffer.concat([encodeUnsigned(text.length), text, Buffer.from([kind]), encodeUnsigned(index)]);
 }
 
+/**
+ * The memory becomes shared, though one thread alone uses it: V8 counts an unshared memory as newly allocated each time it grows
+ * and collects garbage so often that allocating takes quadratic time.
+ */
 function limitMemory(body: Buffer, maximumPages: number): Buffer {
   // One memory (1), limits without a maximum (0), then the minimum.
   if (body[0] !== 1 || body[1] !== 0) throw new Error('python.wasm: expected one memory without a maximum');
   const minimum = decodeUnsigned(body, 2).value;
   if (maximumPages < minimum) throw new Error(`a memory of ${maximumPages} pages is below the module's own ${minimum}`);
-  return Buffer.concat([Buffer.from([1, 1]), encodeUnsigned(minimum), encodeUnsigned(maximumPages)]);
+  return Buffer.concat([Buffer.from([1, SHARED_WITH_MAXIMUM]), encodeUnsigned(minimum), encodeUnsigned(maximumPages)]);
 }
 
 /** Unsigned LEB128, as WebAssembly writes sizes and indices. */

@@ -15,7 +15,7 @@ const MAX_DEATHS = 3;
 /** A confirmation waits for an empty queue, but not longer than this. */
 const CONFIRMATION_PATIENCE_MS = 30_000;
 /** V8's own stack for the module's calls: with little, deep recursion in a program would end the whole process. */
-const RESOURCE_LIMITS = { stackSizeMb: 16, maxOldGenerationSizeMb: 128 };
+const RESOURCE_LIMITS = { stackSizeMb: 64, maxOldGenerationSizeMb: 128 };
 
 export type JobEnd =
   | { readonly kind: 'reply'; readonly reply: Reply }
@@ -59,8 +59,11 @@ export class WorkerPool {
   #nextId = 1;
   #closed = false;
 
-  constructor(size: number) {
+  readonly #spawn: (job: WorkerJob) => Worker;
+
+  constructor(size: number, spawn: (job: WorkerJob) => Worker = spawnWorker) {
     this.size = size;
+    this.#spawn = spawn;
   }
 
   submit(job: Job): Promise<JobEnd> {
@@ -130,7 +133,8 @@ export class WorkerPool {
     const onMessage = (message: FromWorker): void => {
       if (message.kind !== 'reply' || message.id !== id) return;
       finish();
-      this.#release(handle);
+      if (message.worn) this.#discard(handle);
+      else this.#release(handle);
       if (message.reply.milliseconds > job.timeoutMs) this.#timedOut(job);
       else job.settle({ kind: 'reply', reply: message.reply });
       this.#dispatch();
@@ -188,7 +192,7 @@ export class WorkerPool {
   async #start(): Promise<void> {
     this.#starting++;
     try {
-      const handle: Handle = { worker: spawnWorker({ job: 'serve' }), known: new Set() };
+      const handle: Handle = { worker: this.#spawn({ job: 'serve' }), known: new Set() };
       await firstMessage(handle.worker);
       this.#startFailures = 0;
       if (this.#closed) {

@@ -58,7 +58,10 @@ export interface ToWorker {
   readonly snapshot?: Snapshot;
 }
 
-export type FromWorker = { readonly kind: 'ready' } | { readonly kind: 'reply'; readonly id: number; readonly reply: Reply };
+export type FromWorker =
+  | { readonly kind: 'ready' }
+  /** `worn`: the worker holds memory that only its end frees. */
+  | { readonly kind: 'reply'; readonly id: number; readonly reply: Reply; readonly worn: boolean };
 
 export type WorkerJob =
   | { readonly job: 'boot'; readonly module: WebAssembly.Module; readonly source: string; readonly variant: Snapshot['variant'] }

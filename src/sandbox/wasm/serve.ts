@@ -1,7 +1,7 @@
 /** One request on one interpreter: restore, prepare, run the program, only then open the channel for its results. */
 import { randomBytes } from 'node:crypto';
 import type { CallResult, Outcome, SyntaxFacts } from '../sandbox.js';
-import type { Interpreter, StepEnd } from './interpreter.js';
+import type { Interpreter, Stack, StepEnd } from './interpreter.js';
 import type { LiteralsReply, LiteralsRequest, PassReply, PassRequest } from './protocol.js';
 
 const TOKEN_CHARACTERS = 32;
@@ -10,6 +10,8 @@ const FRAME_HEAD = 9;
 const PREPARE_REPLY_BYTES = 64 << 20;
 /** Longest detail of one call in UTF-8, with room to spare. */
 const DETAIL_BYTES = 4096;
+/** With less than this left an interpreter cannot go on. */
+const NEARLY_FULL_BYTES = 1 << 20;
 
 interface Prepared {
   readonly error: string | null;
@@ -21,66 +23,78 @@ interface Prepared {
 
 type Pass = Omit<PassReply, 'milliseconds'>;
 
+/** Runs a program; one whose recursion leaves the small stack runs again from the start on the deep one. */
 export function servePass(interpreter: Interpreter, memoryBytes: number, request: PassRequest): Pass {
-  const everyCall = (result: CallResult): CallResult[] => request.calls.map(() => result);
-  const reply = (calls: readonly CallResult[], prepared: Prepared | null, ran: boolean): Pass => ({
-    kind: 'pass',
-    calls,
-    facts: prepared?.facts ?? null,
-    usesHash: prepared?.hashed ?? false,
-    clockCalls: ran ? interpreter.host.clockCalls : 0,
-    entropyCalls: ran ? interpreter.host.entropyCalls : 0,
-  });
+  const onOwnStack = tryPass(interpreter, memoryBytes, request, 'own');
+  return onOwnStack === 'stack' ? (tryPass(interpreter, memoryBytes, request, 'deep') as Pass) : onOwnStack;
+}
 
+/** `stack` only ever comes back from the module's own stack. */
+function tryPass(interpreter: Interpreter, memoryBytes: number, request: PassRequest, stack: Stack): Pass | 'stack' {
   const { code, calls, reverse, facts, resultBytes } = request;
-  const preparedText = prepare(interpreter, { code, calls, reverse, facts, resultBytes });
-  if (typeof preparedText !== 'string') {
+  const everyCall = (result: CallResult): CallResult[] => calls.map(() => result);
+  const isFull = (): boolean => interpreter.memoryBytes >= memoryBytes - NEARLY_FULL_BYTES;
+
+  const preparation = prepare(interpreter, { code, calls, reverse, facts, resultBytes }, stack);
+  if (typeof preparation !== 'string') {
+    if (preparation.kind === 'stack' && stack === 'own') return 'stack';
     // No code of the program has run: the parser overflowed its stack or the memory.
-    const stopped = describeEnd(preparedText, interpreter, memoryBytes);
+    const stopped = describeEnd(preparation, isFull());
     const outcome = stopped.outcome === 'memory' ? 'memory' : 'syntax_error';
-    return reply(everyCall({ ...stopped, outcome }), null, false);
+    return unrun(everyCall({ ...stopped, outcome }));
   }
-  const prepared = JSON.parse(preparedText) as Prepared;
-  if (prepared.error !== null) return reply(everyCall(failure('syntax_error', prepared.error)), prepared, false);
-  const withCallErrors = (results: readonly CallResult[]): CallResult[] =>
-    results.map((result, index) => {
-      const error = prepared.callErrors[index];
-      return typeof error === 'string' ? failure('syntax_error', error) : result;
-    });
-  if (calls.length === 0) return reply([], prepared, false);
+  const prepared = JSON.parse(preparation) as Prepared;
+  if (prepared.error !== null) return unrun(everyCall(failure('syntax_error', prepared.error)));
+  if (calls.length === 0) return { ...unrun([]), facts: prepared.facts };
 
   interpreter.host.beginProgram(request.outputBytes);
   const end = interpreter.step('execute');
-  if (end.kind !== 'returned') {
-    return reply(withCallErrors(everyCall(describeEnd(end, interpreter, memoryBytes))), prepared, true);
-  }
+  if (end.kind === 'stack' && stack === 'own') return 'stack';
+  const results = end.kind === 'returned' ? collect(interpreter, calls.length, resultBytes) : describeEnd(end, isFull());
+  return {
+    kind: 'pass',
+    calls: calls.map((_, index) => {
+      const syntaxError = prepared.callErrors[index];
+      if (typeof syntaxError === 'string') return failure('syntax_error', syntaxError);
+      const result = results === null ? damaged(isFull()) : Array.isArray(results) ? results[index] : results;
+      return blameMemory(result as CallResult, isFull());
+    }),
+    facts: prepared.facts,
+    usesHash: prepared.hashed,
+    clockCalls: interpreter.host.clockCalls,
+    entropyCalls: interpreter.host.entropyCalls,
+  };
+}
 
-  // No frame of the program is on the stack any more. Only now does a token exist and only now is the channel open.
+/** A pass in which no code of the program ran. */
+function unrun(calls: readonly CallResult[]): Pass {
+  return { kind: 'pass', calls, facts: null, usesHash: false, clockCalls: 0, entropyCalls: 0 };
+}
+
+/**
+ * The program's results; null when they are not framed as they must be. No frame of the program is on the stack any more. Only now
+ * does a token exist, and only now is the channel open, so nothing that the program has written passes for a result.
+ */
+function collect(interpreter: Interpreter, count: number, resultBytes: number): CallResult[] | null {
   const token = randomBytes(TOKEN_CHARACTERS / 2).toString('hex');
-  const replyLimit = TOKEN_CHARACTERS + calls.length * (FRAME_HEAD + Math.max(resultBytes, DETAIL_BYTES));
+  const replyLimit = TOKEN_CHARACTERS + count * (FRAME_HEAD + Math.max(resultBytes, DETAIL_BYTES));
   interpreter.host.beginExchange(Buffer.from(token), replyLimit);
-  const emitted = interpreter.step('emit');
+  const end = interpreter.step('emit');
   const frame = interpreter.host.reply;
-  const framed = emitted.kind === 'returned' && frame.toString('latin1', 0, TOKEN_CHARACTERS) === token;
-  const results = framed ? parseFrame(frame.subarray(TOKEN_CHARACTERS), calls.length, resultBytes) : null;
-  if (results !== null) return reply(withCallErrors(results), prepared, true);
-  if (isFull(interpreter, memoryBytes)) {
-    return reply(withCallErrors(everyCall(failure('memory', 'no memory was left for the result'))), prepared, true);
-  }
-  const damaged = failure('runtime_error', 'the program damaged its interpreter: it gave no valid result');
-  return reply(withCallErrors(everyCall(damaged)), prepared, true);
+  if (end.kind !== 'returned' || frame.toString('latin1', 0, TOKEN_CHARACTERS) !== token) return null;
+  return parseFrame(frame.subarray(TOKEN_CHARACTERS), count, resultBytes);
 }
 
 export function serveLiterals(interpreter: Interpreter, request: LiteralsRequest): Omit<LiteralsReply, 'milliseconds'> {
-  const text = prepare(interpreter, { literals: request.texts });
+  const text = prepare(interpreter, { literals: request.texts }, 'own');
   if (typeof text !== 'string') return { kind: 'literals', literals: request.texts.map(() => null) };
   const { literals } = JSON.parse(text) as { literals: (string | null)[] };
   return { kind: 'literals', literals };
 }
 
 /** Hands a request over to a fresh interpreter; its answer in JSON, or how it ended without one. */
-function prepare(interpreter: Interpreter, request: object): string | StepEnd {
-  interpreter.restore();
+function prepare(interpreter: Interpreter, request: object, stack: Stack): string | StepEnd {
+  interpreter.restore(stack);
   interpreter.host.beginExchange(Buffer.from(JSON.stringify(request)), PREPARE_REPLY_BYTES);
   const end = interpreter.step('prepare');
   if (end.kind !== 'returned') return end;
@@ -117,24 +131,30 @@ export function parseFrame(frame: Buffer, count: number, resultBytes: number): C
   return at === frame.length ? results : null;
 }
 
-function describeEnd(end: StepEnd, interpreter: Interpreter, memoryBytes: number): CallResult {
+function describeEnd(end: StepEnd, isFull: boolean): CallResult {
   switch (end.kind) {
     case 'exit':
       return failure('runtime_error', `the program ended its interpreter with exit code ${end.code} before giving a result`);
     case 'output':
       return failure('output_limit', 'the program printed more than it may');
+    case 'stack':
+      return failure('runtime_error', 'RecursionError: the interpreter ran out of stack');
     case 'trap':
-      if (isFull(interpreter, memoryBytes)) return failure('memory', `the interpreter gave up: ${end.detail}`);
-      if (end.detail.includes('call stack')) return failure('runtime_error', 'RecursionError: the interpreter ran out of stack');
-      return failure('runtime_error', `the interpreter gave up: ${end.detail}`);
+      return failure(isFull ? 'memory' : 'runtime_error', `the interpreter gave up: ${end.detail}`);
     case 'returned':
-      return failure('runtime_error', 'the interpreter returned without a result');
+      return damaged(isFull);
   }
 }
 
-/** Within 1 MiB of its limit: too little to go on with. */
-function isFull(interpreter: Interpreter, memoryBytes: number): boolean {
-  return interpreter.memoryBytes >= memoryBytes - (1 << 20);
+function damaged(isFull: boolean): CallResult {
+  if (isFull) return failure('memory', 'no memory was left for the result');
+  return failure('runtime_error', 'the program damaged its interpreter: it gave no valid result');
+}
+
+/** CPython says SystemError in the few places where it overlooks that an allocation failed. */
+function blameMemory(result: CallResult, isFull: boolean): CallResult {
+  const overlooked = isFull && result.outcome === 'runtime_error' && result.detail.startsWith('SystemError');
+  return overlooked ? { ...result, outcome: 'memory' } : result;
 }
 
 function failure(outcome: Outcome, detail: string): CallResult {

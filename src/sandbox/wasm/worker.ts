@@ -13,9 +13,19 @@ const snapshots = new Map<number, Snapshot>();
 /** Interpreters of one memory maximum, by variant; another maximum replaces them all. */
 let interpreters = new Map<number, Interpreter>();
 let interpretersPages = 0;
+/** What was given up with former interpreters. */
+let discardedBytes = 0;
+
+/** Memories that are given up are not freed at once. A worker that has given up this much is replaced, which frees them. */
+const WORN_BYTES = 512 << 20;
+
+function isWorn(): boolean {
+  return [...interpreters.values()].reduce((sum, each) => sum + each.discardedBytes, discardedBytes) > WORN_BYTES;
+}
 
 function interpreterAt(place: Place): Interpreter {
   if (interpretersPages !== place.memoryPages) {
+    for (const each of interpreters.values()) discardedBytes += each.discardedBytes + each.memoryBytes;
     interpreters = new Map();
     interpretersPages = place.memoryPages;
   }
@@ -46,7 +56,7 @@ if (job.job === 'boot') {
   port.on('message', ({ id, request, place, module, snapshot }: ToWorker) => {
     if (module !== undefined) modules.set(place.memoryPages, module);
     if (snapshot !== undefined) snapshots.set(place.variant, snapshot);
-    const message: FromWorker = { kind: 'reply', id, reply: serve(request, place) };
+    const message: FromWorker = { kind: 'reply', id, reply: serve(request, place), worn: isWorn() };
     port.postMessage(message);
   });
   port.postMessage({ kind: 'ready' } satisfies FromWorker);
