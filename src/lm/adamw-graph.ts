@@ -37,7 +37,11 @@ export function adamWGraph(shapes: ReadonlyMap<string, readonly number[]>, diale
   g.output(norm, 'gradientNorm');
 
   [...shapes].forEach(([name, shape], i) => {
-    const [p, m, v] = [name, firstMoment(name), secondMoment(name)].map((n) => g.input(n, shape)) as [Value, Value, Value];
+    const [p, m, v] = [name, firstMoment(name), secondMoment(name)].map((n) => g.input(n, shape)) as [
+      Value,
+      Value,
+      Value,
+    ];
     const d = g.emitMul(gradients[i]!, scale);
     const m1 = g.emitAdd(g.emitMul(m, beta1), g.emitMul(d, g.emitSub(one, beta1)));
     const v1 = g.emitAdd(g.emitMul(v, beta2), g.emitMul(g.emitMul(d, d), g.emitSub(one, beta2)));
@@ -54,6 +58,7 @@ export function adamWGraph(shapes: ReadonlyMap<string, readonly number[]>, diale
 /** Adds gradients of micro-batches: inputs `a.<name>` and `b.<name>`, outputs `<name>`. */
 export function accumulateGraph(shapes: ReadonlyMap<string, readonly number[]>, dialect: Dialect): Emitter {
   const g = new Emitter(dialect);
-  for (const [name, shape] of shapes) g.output(g.emitAdd(g.input(`a.${name}`, shape), g.input(`b.${name}`, shape)), name);
+  for (const [name, shape] of shapes)
+    g.output(g.emitAdd(g.input(`a.${name}`, shape), g.input(`b.${name}`, shape)), name);
   return g;
 }

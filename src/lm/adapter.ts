@@ -55,8 +55,14 @@ export function initialAdapter(config: DecoderConfig, layout: AdapterLayout, see
 }
 
 /** The factors as differentiable inputs of a graph. */
-export function adapterInputs(g: Differentiable, config: DecoderConfig, layout: AdapterLayout): { inputs: Map<string, Value>; values: AdapterValues } {
-  const inputs = new Map([...factorShapes(config, layout)].map(([name, shape]) => [name, g.input(name, shape, 'float32', true)]));
+export function adapterInputs(
+  g: Differentiable,
+  config: DecoderConfig,
+  layout: AdapterLayout,
+): { inputs: Map<string, Value>; values: AdapterValues } {
+  const inputs = new Map(
+    [...factorShapes(config, layout)].map(([name, shape]) => [name, g.input(name, shape, 'float32', true)]),
+  );
   const factors = new Map<string, { A: Value; B: Value }>();
   for (const [name, A] of inputs) {
     if (!name.endsWith('.lora_A')) continue;
@@ -113,20 +119,26 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
   const parsed = configSchema.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
-    throw new UserError(`${file}: ${issue.path.join('.') || 'document'}: ${issue.message}; only plain LoRA adapters are supported`);
+    throw new UserError(
+      `${file}: ${issue.path.join('.') || 'document'}: ${issue.message}; only plain LoRA adapters are supported`,
+    );
   }
   const { r, lora_alpha, target_modules } = parsed.data;
   const unknown = target_modules.filter((t) => !(TARGET_MODULES as readonly string[]).includes(t));
-  if (unknown.length) throw new UserError(`${file}: target_modules: '${unknown[0]}' is not one of ${TARGET_MODULES.join(', ')}`);
+  if (unknown.length)
+    throw new UserError(`${file}: target_modules: '${unknown[0]}' is not one of ${TARGET_MODULES.join(', ')}`);
   const layout = { rank: r, alpha: lora_alpha, targets: target_modules };
   const weights = join(folder, WEIGHTS_FILE);
   const tensors = readTensors(weights);
   const factors = new Map<string, Tensor>();
   for (const [name, shape] of factorShapes(config, layout)) {
     const tensor = tensors.get(`${PREFIX}${name}.weight`);
-    if (!tensor) throw new UserError(`${weights} has no tensor '${PREFIX}${name}.weight': the adapter belongs to another model`);
+    if (!tensor)
+      throw new UserError(`${weights} has no tensor '${PREFIX}${name}.weight': the adapter belongs to another model`);
     if (tensor.shape.join() !== shape.join()) {
-      throw new UserError(`${weights}: '${name}' has shape [${tensor.shape.join()}], the model calls for [${shape.join()}]`);
+      throw new UserError(
+        `${weights}: '${name}' has shape [${tensor.shape.join()}], the model calls for [${shape.join()}]`,
+      );
     }
     factors.set(name, tensor);
   }

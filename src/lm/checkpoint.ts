@@ -29,7 +29,9 @@ export function openCheckpoint(folder: string): Checkpoint {
     const entry = entries.get(name);
     if (!entry) throw new UserError(`${file} has no tensor '${name}', which config.json calls for`);
     if (entry.shape.join() !== shape.join()) {
-      throw new UserError(`${file}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`);
+      throw new UserError(
+        `${file}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`,
+      );
     }
   }
   return { folder, config, entries };

@@ -61,12 +61,15 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   if (c.model_type !== 'llama' && c.model_type !== 'qwen2') {
     throw new UserError(`${file}: model_type '${c.model_type}' is not supported; supported are llama and qwen2`);
   }
-  if (c.hidden_act !== 'silu') throw new UserError(`${file}: hidden_act '${c.hidden_act}' is not supported; only silu is`);
+  if (c.hidden_act !== 'silu')
+    throw new UserError(`${file}: hidden_act '${c.hidden_act}' is not supported; only silu is`);
   if (c.rope_scaling) throw new UserError(`${file}: rope_scaling is not supported; use a checkpoint without it`);
   const kvHeads = c.num_key_value_heads ?? c.num_attention_heads;
   const headDim = c.head_dim ?? c.hidden_size / c.num_attention_heads;
-  if (c.num_attention_heads % kvHeads) throw new UserError(`${file}: num_attention_heads must be a multiple of num_key_value_heads`);
-  if (!Number.isInteger(headDim) || headDim % 2) throw new UserError(`${file}: the head dimension must be an even integer`);
+  if (c.num_attention_heads % kvHeads)
+    throw new UserError(`${file}: num_attention_heads must be a multiple of num_key_value_heads`);
+  if (!Number.isInteger(headDim) || headDim % 2)
+    throw new UserError(`${file}: the head dimension must be an even integer`);
   return {
     family: c.model_type,
     vocabulary: c.vocab_size,
@@ -91,7 +94,10 @@ export function readConfig(folder: string): DecoderConfig {
   try {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new UserError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code}): is this a Hugging Face checkpoint folder?`, { cause });
+    throw new UserError(
+      `${file} cannot be read (${(cause as NodeJS.ErrnoException).code}): is this a Hugging Face checkpoint folder?`,
+      { cause },
+    );
   }
   return parseConfig(text, file);
 }

@@ -24,7 +24,12 @@ export class Decoder {
   readonly #tables: Omit<Rotary, 'positions'>;
 
   /** `graph` is the root graph: the rotary tables become its constants. */
-  constructor(graph: Differentiable, config: DecoderConfig, weight: (name: string) => Value, adapter: AdapterValues | null) {
+  constructor(
+    graph: Differentiable,
+    config: DecoderConfig,
+    weight: (name: string) => Value,
+    adapter: AdapterValues | null,
+  ) {
     this.config = config;
     this.group = config.heads / config.kvHeads;
     this.#weight = weight;
@@ -60,9 +65,20 @@ export class Decoder {
   }
 
   /** A full causal pass over right-padded ids [batch, time]: padding lies in every token's future, so no mask is needed. */
-  causal(g: Differentiable, ids: Value, onLayer?: (layer: number, x: Value) => void, onKeyValue?: (k: Value, v: Value) => void): Value {
+  causal(
+    g: Differentiable,
+    ids: Value,
+    onLayer?: (layer: number, x: Value) => void,
+    onKeyValue?: (k: Value, v: Value) => void,
+  ): Value {
     const [batch, time] = ids.shape as [Dim, Dim];
-    const range = g.op('Range', [g.int64Scalar(0), g.op('Squeeze', [g.dim(time)], {}, [], 'int64'), g.int64Scalar(1)], {}, [time], 'int64');
+    const range = g.op(
+      'Range',
+      [g.int64Scalar(0), g.op('Squeeze', [g.dim(time)], {}, [], 'int64'), g.int64Scalar(1)],
+      {},
+      [time],
+      'int64',
+    );
     const positions = g.emitExpand(range, [batch, time]);
     const bias = g.causalBias(time);
     const x = this.embed(g, g.emitReshape(ids, ['rows']));
@@ -79,7 +95,15 @@ export class Decoder {
     return g.linear(normalised, this.#weight(this.config.tiedHead ? 'model.embed_tokens.weight' : 'lm_head.weight'));
   }
 
-  #layer(g: Differentiable, layer: number, x: Value, batch: Dim, time: Dim, rotary: Rotary, attention: Attention): Value {
+  #layer(
+    g: Differentiable,
+    layer: number,
+    x: Value,
+    batch: Dim,
+    time: Dim,
+    rotary: Rotary,
+    attention: Attention,
+  ): Value {
     const c = this.config;
     const prefix = `model.layers.${layer}.`;
     const rows = x.shape[0]!;
@@ -112,10 +136,16 @@ function rotaryTables(g: Differentiable, c: DecoderConfig): Omit<Rotary, 'positi
   const half = c.headDim / 2;
   const shape = [c.maxPositions, half];
   const angle = (i: number) => Math.floor(i / half) * c.ropeTheta ** (-(2 * (i % half)) / c.headDim);
-  const table = (f: (angle: number) => number) => Float32Array.from({ length: c.maxPositions * half }, (_, i) => f(angle(i)));
+  const table = (f: (angle: number) => number) =>
+    Float32Array.from({ length: c.maxPositions * half }, (_, i) => f(angle(i)));
   return {
     cos: g.initializer('rotary_cos', shape, 'float32', table(Math.cos)),
     sin: g.initializer('rotary_sin', shape, 'float32', table(Math.sin)),
-    negativeSin: g.initializer('rotary_negative_sin', shape, 'float32', table((a) => -Math.sin(a))),
+    negativeSin: g.initializer(
+      'rotary_negative_sin',
+      shape,
+      'float32',
+      table((a) => -Math.sin(a)),
+    ),
   };
 }

@@ -10,7 +10,10 @@ export interface EngineCall {
 }
 export type EngineReply =
   | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly error: { readonly name: string; readonly message: string; readonly stack?: string | undefined } };
+  | {
+      readonly id: number;
+      readonly error: { readonly name: string; readonly message: string; readonly stack?: string | undefined };
+    };
 
 const port = parentPort!;
 
@@ -27,7 +30,10 @@ try {
     queue = queue.then(async () => {
       try {
         const method = engine[call.method as keyof Engine] as (...args: readonly unknown[]) => unknown;
-        port.postMessage({ id: call.id, result: await method.apply(engine, call.args as unknown[]) } satisfies EngineReply);
+        port.postMessage({
+          id: call.id,
+          result: await method.apply(engine, call.args as unknown[]),
+        } satisfies EngineReply);
       } catch (error) {
         port.postMessage(failure(call.id, error));
       }

@@ -91,7 +91,11 @@ export class Engine {
   }
 
   /** A trainer that starts from `values`, or goes on from a state. @returns its handle. */
-  async createTrainer(folder: string, trainable: Trainable, from: ReadonlyMap<string, Tensor> | TrainerState): Promise<number> {
+  async createTrainer(
+    folder: string,
+    trainable: Trainable,
+    from: ReadonlyMap<string, Tensor> | TrainerState,
+  ): Promise<number> {
     const state = from instanceof Map ? freshState(from) : (from as TrainerState);
     const trainer = await Trainer.create(this.#model(folder).checkpoint, trainable, state, this.#settings);
     this.#trainers.set(this.#nextTrainer, trainer);
@@ -162,13 +166,18 @@ class Model {
   async rollout(request: RolloutRequest): Promise<Completion[]> {
     const { prompts, perPrompt, maxNewTokens, adapter } = request;
     const layout = adapter?.layout ?? null;
-    const session = await this.#session(`rollout ${layoutKey(layout)}`, () => rolloutGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)));
+    const session = await this.#session(`rollout ${layoutKey(layout)}`, () =>
+      rolloutGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)),
+    );
     const samples = prompts.length * perPrompt;
     const promptTime = Math.max(...prompts.map((p) => p.length));
     const random = seededRandom(request.seed);
     const feeds: Feeds = {
       prompts: integers(padRows(prompts, promptTime), [prompts.length, promptTime]),
-      promptLengths: integers(BigInt64Array.from(prompts, (p) => BigInt(p.length)), [prompts.length]),
+      promptLengths: integers(
+        BigInt64Array.from(prompts, (p) => BigInt(p.length)),
+        [prompts.length],
+      ),
       uniforms: floats(Float32Array.from({ length: maxNewTokens * samples }, random), [maxNewTokens, samples]),
       stops: integers(BigInt64Array.from(request.stops, BigInt), [request.stops.length]),
       temperature: scalar(request.temperature),
@@ -187,16 +196,27 @@ class Model {
         written.push(Number(token));
         stopped = stops.has(token);
       }
-      return { tokens: written, logProbs: Float32Array.from(written, (_, step) => logProbs[step * samples + sample]!), stopped };
+      return {
+        tokens: written,
+        logProbs: Float32Array.from(written, (_, step) => logProbs[step * samples + sample]!),
+        stopped,
+      };
     });
   }
 
   /** Layer → [sequences, poolings, width]. */
   async hiddenStates({ sequences, layers, poolings }: HiddenRequest): Promise<Map<number, Tensor>> {
-    const session = await this.#session(`hidden ${layers.join()}`, () => hiddenGraph(this.checkpoint, layers, dialectOf(this.#settings.provider)));
+    const session = await this.#session(`hidden ${layers.join()}`, () =>
+      hiddenGraph(this.checkpoint, layers, dialectOf(this.#settings.provider)),
+    );
     const { width } = this.checkpoint.config;
     const row = poolings.length * width;
-    const states = new Map(layers.map((layer) => [layer, { shape: [sequences.length, poolings.length, width], data: new Float32Array(sequences.length * row) }]));
+    const states = new Map(
+      layers.map((layer) => [
+        layer,
+        { shape: [sequences.length, poolings.length, width], data: new Float32Array(sequences.length * row) },
+      ]),
+    );
     // Sequences of like length share a pass; the order depends on nothing but the request.
     const order = sequences.map((_, i) => i).sort((a, b) => sequences[a]!.length - sequences[b]!.length || a - b);
     for (let at = 0; at < order.length; at += FORWARD_BATCH) {
@@ -217,9 +237,15 @@ class Model {
 
   async logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
     const layout = adapter?.layout ?? null;
-    const session = await this.#session(`logProbs ${layoutKey(layout)}`, () => logProbGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)));
+    const session = await this.#session(`logProbs ${layoutKey(layout)}`, () =>
+      logProbGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)),
+    );
     const shape = [batch.batch, batch.time];
-    const out = await session.run({ ids: integers(batch.ids, shape), labels: integers(batch.labels, shape), ...adapterFeeds(adapter) });
+    const out = await session.run({
+      ids: integers(batch.ids, shape),
+      labels: integers(batch.labels, shape),
+      ...adapterFeeds(adapter),
+    });
     return floatData(out['logProbs']);
   }
 
@@ -244,7 +270,11 @@ function padRows(rows: readonly (readonly number[])[], time: number): BigInt64Ar
   return padded;
 }
 
-function poolingWeights(rows: readonly (readonly number[])[], time: number, poolings: readonly Pooling[]): Float32Array {
+function poolingWeights(
+  rows: readonly (readonly number[])[],
+  time: number,
+  poolings: readonly Pooling[],
+): Float32Array {
   const weights = new Float32Array(rows.length * poolings.length * time);
   rows.forEach((row, r) =>
     poolings.forEach((pooling, p) => {

@@ -14,7 +14,10 @@ import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, 
 import type { Trainable } from './update-graph.js';
 
 type Methods = Omit<Engine, 'choice'>;
-type Call = <M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>) => Promise<Awaited<ReturnType<Methods[M]>>>;
+type Call = <M extends keyof Methods>(
+  method: M,
+  ...args: Parameters<Methods[M]>
+) => Promise<Awaited<ReturnType<Methods[M]>>>;
 
 /** The engine's thread, seen from outside. */
 export class EngineThread {
@@ -34,7 +37,8 @@ export class EngineThread {
       else waiting?.resolve(reply.result as never);
     });
     const fail = (why: string) => {
-      for (const { reject } of this.#waiting.values()) reject(new RunError(`the engine's thread ended: ${why}; run again to go on`));
+      for (const { reject } of this.#waiting.values())
+        reject(new RunError(`the engine's thread ended: ${why}; run again to go on`));
       this.#waiting.clear();
     };
     worker.on('error', (error) => fail(error.message));
@@ -74,7 +78,8 @@ export class EngineThread {
 }
 
 function revive({ name, message, stack }: { name: string; message: string; stack?: string | undefined }): Error {
-  const error = name === 'UserError' ? new UserError(message) : name === 'RunError' ? new RunError(message) : new Error(message);
+  const error =
+    name === 'UserError' ? new UserError(message) : name === 'RunError' ? new RunError(message) : new Error(message);
   if (stack) error.stack = stack;
   return error;
 }
@@ -99,7 +104,9 @@ export class LanguageModel {
     const { config } = openCheckpoint(folder);
     const tokenizer = await Tokenizer.open(folder);
     if (tokenizer.vocabulary > config.vocabulary) {
-      throw new UserError(`${folder}: tokenizer.json has ${tokenizer.vocabulary} tokens, config.json says ${config.vocabulary}: the tokenizer belongs to another model`);
+      throw new UserError(
+        `${folder}: tokenizer.json has ${tokenizer.vocabulary} tokens, config.json says ${config.vocabulary}: the tokenizer belongs to another model`,
+      );
     }
     return new LanguageModel(engine, folder, config, tokenizer);
   }

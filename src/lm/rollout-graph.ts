@@ -41,7 +41,10 @@ export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | nul
   const last = g.op('GatherND', [stream, lastIndex], { batch_dims: 1 }, ['prompts', config.width]);
   const firstLogits = perSample(g, decoder.logits(g, last), config.vocabulary);
   const promptBias = paddingBias(g, promptLengths);
-  const firstPosition = g.emitReshape(g.emitExpand(g.emitReshape(promptLengths, ['prompts', 1]), ['prompts', 'perPrompt']), ['samples']);
+  const firstPosition = g.emitReshape(
+    g.emitExpand(g.emitReshape(promptLengths, ['prompts', 1]), ['prompts', 'perPrompt']),
+    ['samples'],
+  );
 
   // The body of the loop: draw a token from the carried logits, then run it through the decoder for the next ones.
   const body = new Differentiable(g);
@@ -81,7 +84,10 @@ export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | nul
   const state = [firstLogits, notFinished, ...cache.flatMap(() => [empty(), empty()])];
   const maxNew = g.op('Squeeze', [g.dim('maxNew')], {}, [], 'int64');
   const outputs = g.ops('Loop', [maxNew, g.boolScalar(true), ...state], { body }, [
-    ...state.map((v, i) => ({ shape: i < 2 ? v.shape : ['samples', config.kvHeads, 'written', config.headDim], dtype: v.dtype })),
+    ...state.map((v, i) => ({
+      shape: i < 2 ? v.shape : ['samples', config.kvHeads, 'written', config.headDim],
+      dtype: v.dtype,
+    })),
     { shape: ['steps', 'samples'], dtype: 'int64' as const },
     { shape: ['steps', 'samples'] },
   ]);
@@ -110,7 +116,13 @@ function perSample(g: Differentiable, x: Value, n: number): Value {
 
 /** [prompts, 1, 1, promptTime]: 0 where the prompt has a token, MASKED where it is padding. */
 function paddingBias(g: Differentiable, promptLengths: Value): Value {
-  const time = g.op('Range', [g.int64Scalar(0), g.op('Squeeze', [g.dim('promptTime')], {}, [], 'int64'), g.int64Scalar(1)], {}, ['promptTime'], 'int64');
+  const time = g.op(
+    'Range',
+    [g.int64Scalar(0), g.op('Squeeze', [g.dim('promptTime')], {}, [], 'int64'), g.int64Scalar(1)],
+    {},
+    ['promptTime'],
+    'int64',
+  );
   const length = g.emitReshape(promptLengths, ['prompts', 1]);
   const real = g.op('Less', [time, length], {}, ['prompts', 'promptTime'], 'bool');
   return g.emitReshape(g.emitWhere(real, g.scalar(0), g.scalar(MASKED)), ['prompts', 1, 1, 'promptTime']);
@@ -126,7 +138,14 @@ interface KeyValue {
  * promptTime, headDim], written keys [samples, kv, written, headDim]. A prompt's samples are folded into rows, so that its keys and
  * values are read in place.
  */
-function stepAttention(g: Differentiable, q: Value, prompt: KeyValue, promptBias: Value, written: KeyValue, group: number): Value {
+function stepAttention(
+  g: Differentiable,
+  q: Value,
+  prompt: KeyValue,
+  promptBias: Value,
+  written: KeyValue,
+  group: number,
+): Value {
   const [, kv, , headDim] = q.shape as [Dim, number, number, number];
   const alpha = 1 / Math.sqrt(headDim);
   const times = (n: Dim, by: string) => (n === 1 ? by : `${by}*${n}`);
@@ -164,7 +183,13 @@ function levels(vocabulary: number): [blocks: number, block: number] {
  * Draw a token a row by inverting the cumulative distribution in two levels (block, then within it): logits [samples, vocabulary] and
  * uniforms [samples] → tokens int64 [samples] and their log-probabilities.
  */
-function sampleTokens(g: Differentiable, logits: Value, uniforms: Value, temperature: Value, vocabulary: number): { token: Value; logProb: Value } {
+function sampleTokens(
+  g: Differentiable,
+  logits: Value,
+  uniforms: Value,
+  temperature: Value,
+  vocabulary: number,
+): { token: Value; logProb: Value } {
   const [blocks, block] = levels(vocabulary);
   const p = g.emitSoftmax(g.emitDiv(logits, temperature));
   const grid = g.emitReshape(p, ['samples', blocks, block]);
@@ -185,5 +210,8 @@ function sampleTokens(g: Differentiable, logits: Value, uniforms: Value, tempera
   const offset = rank(cumulative(within), g.emitSub(threshold, before), block - 1);
   const token = g.emitAdd(g.emitMul(chosen, g.int64([block])), offset);
   const probability = g.op('GatherElements', [p, token], { axis: 1 }, ['samples', 1]);
-  return { token: g.emitReshape(token, ['samples']), logProb: g.emitReshape(g.emitUnary('Log', probability), ['samples']) };
+  return {
+    token: g.emitReshape(token, ['samples']),
+    logProb: g.emitReshape(g.emitUnary('Log', probability), ['samples']),
+  };
 }

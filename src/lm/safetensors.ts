@@ -19,14 +19,16 @@ const MAX_HEADER = 100 << 20;
 
 /** Read and check a header: types known, sizes right, every tensor inside the file. @throws UserError naming the file. */
 export function readTensorEntries(file: string): Map<string, TensorEntry> {
-  const corrupt = (why: string) => new UserError(`${file} is not a usable safetensors file: ${why}; fetch or write it again`);
+  const corrupt = (why: string) =>
+    new UserError(`${file} is not a usable safetensors file: ${why}; fetch or write it again`);
   const descriptor = openForReading(file);
   try {
     const size = fstatSync(descriptor).size;
     const head = Buffer.alloc(8);
     if (readSync(descriptor, head, 0, 8, 0) < 8) throw corrupt('shorter than its 8-byte length field');
     const length = Number(head.readBigUInt64LE());
-    if (length > MAX_HEADER || 8 + length > size) throw corrupt(`its header claims ${length} bytes, the file has ${size}`);
+    if (length > MAX_HEADER || 8 + length > size)
+      throw corrupt(`its header claims ${length} bytes, the file has ${size}`);
     const text = Buffer.alloc(length);
     readSync(descriptor, text, 0, length, 8);
     let header: Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }>;
@@ -38,13 +40,16 @@ export function readTensorEntries(file: string): Map<string, TensorEntry> {
     const entries = new Map<string, TensorEntry>();
     for (const [name, t] of Object.entries(header)) {
       if (name === '__metadata__') continue;
-      if (!(t?.dtype in BYTES)) throw corrupt(`tensor ${name} has type ${t?.dtype}; supported are ${Object.keys(BYTES).join(', ')}`);
+      if (!(t?.dtype in BYTES))
+        throw corrupt(`tensor ${name} has type ${t?.dtype}; supported are ${Object.keys(BYTES).join(', ')}`);
       const type = t.dtype as TensorType;
       const [from, to] = t.data_offsets;
       const bytes = to - from;
-      if (bytes !== t.shape.reduce((a, b) => a * b, BYTES[type])) throw corrupt(`tensor ${name}: ${bytes} bytes do not fit its shape`);
+      if (bytes !== t.shape.reduce((a, b) => a * b, BYTES[type]))
+        throw corrupt(`tensor ${name}: ${bytes} bytes do not fit its shape`);
       const offset = 8 + length + from;
-      if (from < 0 || offset + bytes > size) throw corrupt(`tensor ${name} ends at byte ${offset + bytes} of ${size}: the file is cut off`);
+      if (from < 0 || offset + bytes > size)
+        throw corrupt(`tensor ${name} ends at byte ${offset + bytes} of ${size}: the file is cut off`);
       entries.set(name, { type, shape: t.shape, offset, bytes });
     }
     return entries;
@@ -79,7 +84,11 @@ export function readTensors(file: string): Map<string, Tensor> {
 }
 
 /** Write float32 tensors; the file appears whole or not at all. */
-export function writeTensors(file: string, tensors: ReadonlyMap<string, Tensor>, metadata: Record<string, string> = { format: 'pt' }): void {
+export function writeTensors(
+  file: string,
+  tensors: ReadonlyMap<string, Tensor>,
+  metadata: Record<string, string> = { format: 'pt' },
+): void {
   const header: Record<string, unknown> = { __metadata__: metadata };
   let at = 0;
   for (const [name, t] of tensors) {

@@ -53,7 +53,9 @@ export class Tokenizer {
 
   /** The text of token ids, special tokens left out. */
   decode(ids: readonly number[]): string {
-    return ids.length ? this.#tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false }) : '';
+    return ids.length
+      ? this.#tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false })
+      : '';
   }
 }
 

@@ -71,7 +71,11 @@ export class Trainer {
   #gradients: Fetches | null = null;
   #step: number;
 
-  private constructor(sessions: readonly [Session, Session, Session], shapes: ReadonlyMap<string, readonly number[]>, state: TrainerState) {
+  private constructor(
+    sessions: readonly [Session, Session, Session],
+    shapes: ReadonlyMap<string, readonly number[]>,
+    state: TrainerState,
+  ) {
     [this.#update, this.#adamW, this.#accumulate] = sessions;
     this.#shapes = shapes;
     this.#step = state.step;
@@ -79,9 +83,16 @@ export class Trainer {
   }
 
   /** Train `trainable` of a checkpoint from `state`: a fresh one is `freshState(values)`. */
-  static async create(checkpoint: Checkpoint, trainable: Trainable, state: TrainerState, settings: SessionSettings): Promise<Trainer> {
+  static async create(
+    checkpoint: Checkpoint,
+    trainable: Trainable,
+    state: TrainerState,
+    settings: SessionSettings,
+  ): Promise<Trainer> {
     const dialect = dialectOf(settings.provider);
-    const shapes = new Map([...state.tensors].filter(([name]) => state.tensors.has(firstMoment(name))).map(([name, t]) => [name, t.shape]));
+    const shapes = new Map(
+      [...state.tensors].filter(([name]) => state.tensors.has(firstMoment(name))).map(([name, t]) => [name, t.shape]),
+    );
     const withWeights = { ...settings, externalFolder: checkpoint.folder };
     const sessions = [
       await Session.create(updateGraph(checkpoint, trainable, dialect), withWeights),
@@ -136,7 +147,9 @@ export class Trainer {
 
   /** Gradients added so far, by trainable. */
   gradients(): Map<string, Tensor> {
-    return new Map([...this.#shapes].map(([name, shape]) => [name, { shape, data: floatData(this.#gradients?.[name]) }]));
+    return new Map(
+      [...this.#shapes].map(([name, shape]) => [name, { shape, data: floatData(this.#gradients?.[name]) }]),
+    );
   }
 
   /** Apply the gathered gradients and forget them. @returns their global norm before clipping. */
@@ -169,7 +182,9 @@ export class Trainer {
 
   /** Everything that `create` needs to go on from here. */
   state(): TrainerState {
-    const tensors = Object.entries(this.#tensors).map(([name, t]) => [name, { shape: t.dims, data: floatData(t) }] as const);
+    const tensors = Object.entries(this.#tensors).map(
+      ([name, t]) => [name, { shape: t.dims, data: floatData(t) }] as const,
+    );
     return { step: this.#step, tensors: new Map(tensors) };
   }
 

@@ -41,10 +41,15 @@ export const gradientName = (trainable: string): string => `gradient.${trainable
 export function updateGraph(checkpoint: Checkpoint, trainable: Trainable, dialect: Dialect): Differentiable {
   const g = new Differentiable(dialect);
   const ids = tokenInput(g);
-  const rows = (name: string, dtype: 'int64' | 'float32' = 'float32') => g.emitReshape(g.input(name, ['batch', 'time'], dtype), ['rows']);
+  const rows = (name: string, dtype: 'int64' | 'float32' = 'float32') =>
+    g.emitReshape(g.input(name, ['batch', 'time'], dtype), ['rows']);
   const labels = rows('labels', 'int64');
-  const [mask, advantages, oldGiven, reference] = ['mask', 'advantages', 'oldLogProbs', 'referenceLogProbs'].map((name) => rows(name)) as [Value, Value, Value, Value];
-  const [tokens, clip, klCoefficient, entropyCoefficient] = ['tokens', 'clip', 'kl', 'entropy'].map((name) => g.input(name, [])) as [Value, Value, Value, Value];
+  const [mask, advantages, oldGiven, reference] = ['mask', 'advantages', 'oldLogProbs', 'referenceLogProbs'].map(
+    (name) => rows(name),
+  ) as [Value, Value, Value, Value];
+  const [tokens, clip, klCoefficient, entropyCoefficient] = ['tokens', 'clip', 'kl', 'entropy'].map((name) =>
+    g.input(name, []),
+  ) as [Value, Value, Value, Value];
   const onPolicy = g.input('onPolicy', [], 'bool');
 
   const { decoder, trainables } = trainableDecoder(g, checkpoint, trainable);
@@ -62,7 +67,10 @@ export function updateGraph(checkpoint: Checkpoint, trainable: Trainable, dialec
   const loss = g.sumAll(g.mul(perToken, g.emitDiv(mask, tokens)));
 
   const masked = (x: Value) => g.emitSumAll(g.emitMul(x, mask));
-  const outside = g.cast(g.op('Not', [g.emitBinary('Equal', ratio, clippedRatio, 'bool')], {}, ratio.shape, 'bool'), 'float32');
+  const outside = g.cast(
+    g.op('Not', [g.emitBinary('Equal', ratio, clippedRatio, 'bool')], {}, ratio.shape, 'bool'),
+    'float32',
+  );
   g.output(loss, 'loss');
   g.output(masked(g.emitNeg(q)), 'klSum');
   g.output(masked(entropy), 'entropySum');
@@ -74,7 +82,11 @@ export function updateGraph(checkpoint: Checkpoint, trainable: Trainable, dialec
 }
 
 /** The decoder over a checkpoint, with its trainables as inputs. */
-function trainableDecoder(g: Differentiable, checkpoint: Checkpoint, trainable: Trainable): { decoder: Decoder; trainables: Map<string, Value> } {
+function trainableDecoder(
+  g: Differentiable,
+  checkpoint: Checkpoint,
+  trainable: Trainable,
+): { decoder: Decoder; trainables: Map<string, Value> } {
   if (trainable === 'weights') {
     const trainables = weightInputs(g, checkpoint.config);
     return { decoder: new Decoder(g, checkpoint.config, (name) => trainables.get(name)!, null), trainables };

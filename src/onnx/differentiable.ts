@@ -28,7 +28,11 @@ export class Differentiable extends Emitter {
     super(scope);
   }
 
-  #record(output: Value, operands: readonly (Value | null)[], vjp: (gradient: Value) => readonly (() => Value)[]): Value {
+  #record(
+    output: Value,
+    operands: readonly (Value | null)[],
+    vjp: (gradient: Value) => readonly (() => Value)[],
+  ): Value {
     output.requiresGrad = operands.some((v) => v?.requiresGrad);
     if (output.requiresGrad) this.#tape.push({ outputs: [output], operands, vjp: ([g]) => vjp(g!) });
     return output;

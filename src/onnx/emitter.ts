@@ -74,14 +74,32 @@ export class Emitter extends Graph {
     const target =
       open.length <= 1
         ? this.int64(inferred as number[])
-        : this.op('Concat', inferred.map((d) => this.dim(d)), { axis: 0 }, [shape.length], 'int64');
+        : this.op(
+            'Concat',
+            inferred.map((d) => this.dim(d)),
+            { axis: 0 },
+            [shape.length],
+            'int64',
+          );
     return this.op('Reshape', [a, target], {}, shape, a.dtype);
   }
   emitTranspose(a: Value, perm: readonly number[]): Value {
-    return this.op('Transpose', [a], { perm }, perm.map((p) => a.shape[p]!), a.dtype);
+    return this.op(
+      'Transpose',
+      [a],
+      { perm },
+      perm.map((p) => a.shape[p]!),
+      a.dtype,
+    );
   }
   emitConcat(parts: readonly Value[], axis: number, size: Dim): Value {
-    return this.op('Concat', parts, { axis }, parts[0]!.shape.map((d, i) => (i === axis ? size : d)), parts[0]!.dtype);
+    return this.op(
+      'Concat',
+      parts,
+      { axis },
+      parts[0]!.shape.map((d, i) => (i === axis ? size : d)),
+      parts[0]!.dtype,
+    );
   }
   emitSplit(a: Value, axis: number, sizes: readonly number[]): Value[] {
     return this.ops(
@@ -109,7 +127,12 @@ export class Emitter extends Graph {
 
   // Reductions
 
-  emitReduce(type: 'ReduceSum' | 'ReduceMean' | 'ReduceMax' | 'ReduceMin', a: Value, axes: readonly number[], keep: boolean): Value {
+  emitReduce(
+    type: 'ReduceSum' | 'ReduceMean' | 'ReduceMax' | 'ReduceMin',
+    a: Value,
+    axes: readonly number[],
+    keep: boolean,
+  ): Value {
     const drop = new Set(axes.map((x) => (x < 0 ? a.shape.length + x : x)));
     const shape = keep ? a.shape.map((d, i) => (drop.has(i) ? 1 : d)) : a.shape.filter((_, i) => !drop.has(i));
     const attributes = { keepdims: keep ? 1 : 0 };
@@ -147,7 +170,12 @@ export class Emitter extends Graph {
     return this.emitScale(this.op('MatMul', [transA ? swap(a) : a, transB ? swap(b) : b], {}, shape), alpha);
   }
   /** alpha · op(a) op(b) + c on matrices. */
-  emitGemm(a: Value, b: Value, c: Value | null, { transA = false, transB = false, alpha = 1 }: MatMulOptions = {}): Value {
+  emitGemm(
+    a: Value,
+    b: Value,
+    c: Value | null,
+    { transA = false, transB = false, alpha = 1 }: MatMulOptions = {},
+  ): Value {
     const shape = [a.shape[transA ? 1 : 0]!, b.shape[transB ? 0 : 1]!];
     const attributes = { transA: +transA, transB: +transB, alpha: { float: alpha } };
     return this.op('Gemm', c ? [a, b, c] : [a, b], attributes, shape);

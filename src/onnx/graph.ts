@@ -108,7 +108,12 @@ export class Graph {
   /** 0, 1, …, n − 1 as int64. */
   iota(n: number): Value {
     return this.#constant(`iota:${n}`, () =>
-      this.initializer(this.freshName('iota'), [n], 'int64', BigInt64Array.from({ length: n }, (_, i) => BigInt(i))),
+      this.initializer(
+        this.freshName('iota'),
+        [n],
+        'int64',
+        BigInt64Array.from({ length: n }, (_, i) => BigInt(i)),
+      ),
     );
   }
 
@@ -129,7 +134,13 @@ export class Graph {
   shapeVector(shape: Shape): Value {
     if (shape.every((d) => typeof d === 'number')) return this.int64(shape);
     if (shape.length === 1) return this.dim(shape[0]!);
-    return this.op('Concat', shape.map((d) => this.dim(d)), { axis: 0 }, [shape.length], 'int64');
+    return this.op(
+      'Concat',
+      shape.map((d) => this.dim(d)),
+      { axis: 0 },
+      [shape.length],
+      'int64',
+    );
   }
 
   /** Append a node with one output. */

@@ -53,7 +53,9 @@ export async function testProvider(provider: ExecutionProvider): Promise<SelfTes
     }
     // A NaN compares false, so it fails here.
     const passed = worst <= GRADIENT_TOLERANCE;
-    const detail = passed ? 'gradients agree with float64' : `gradients differ from float64 by ${worst.toExponential(1)} relative`;
+    const detail = passed
+      ? 'gradients agree with float64'
+      : `gradients differ from float64 by ${worst.toExponential(1)} relative`;
     return { provider, passed, gradientError: worst, detail };
   } catch (error) {
     return { provider, passed: false, gradientError: null, detail: (error as Error).message.split('\n')[0]! };
@@ -122,7 +124,11 @@ function referenceLoss(v: ReadonlyMap<string, readonly number[]>): number {
     const inverse = 1 / Math.sqrt(dot(row, row) / WIDTH + EPSILON);
     return row.map((a, i) => a * inverse * at('norm')[i]!);
   });
-  const [q, k, values] = ['query', 'key', 'value'].map((W) => h.map((row) => linear(row, at(W)))) as [number[][], number[][], number[][]];
+  const [q, k, values] = ['query', 'key', 'value'].map((W) => h.map((row) => linear(row, at(W)))) as [
+    number[][],
+    number[][],
+    number[][],
+  ];
   let loss = 0;
   for (let t = 0; t < TIME; t++) {
     const p = softmax(Array.from({ length: t + 1 }, (_, s) => dot(q[t]!, k[s]!) / Math.sqrt(WIDTH)));
