@@ -26,6 +26,8 @@ export class EngineThread {
   readonly #waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
   #next = 1;
   #closing: Promise<void> | null = null;
+  /** Why no call can be answered any more; null while the thread lives. */
+  #ended: RunError | null = null;
 
   private constructor(worker: Worker, choice: ProviderChoice) {
     this.#worker = worker;
@@ -49,19 +51,17 @@ export class EngineThread {
   static async start(settings: Partial<EngineSettings> = {}): Promise<EngineThread> {
     const workerData: EngineSettings = { provider: 'auto', threads: availableParallelism(), ...settings };
     const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { workerData });
-    const first = await new Promise<EngineReply>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', reject);
-    });
-    worker.removeAllListeners();
+    const first = await firstReply(worker);
     if ('error' in first) throw revive(first.error);
     return new EngineThread(worker, first.result as ProviderChoice);
   }
 
+  /** Call a method of the engine in its thread. @throws RunError when the thread has ended; else what the method throws. */
   readonly call: Call = (method, ...args) => {
+    if (this.#ended) return Promise.reject(this.#ended);
     const id = this.#next++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve: resolve as (value: never) => void, reject });
+      this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, method, args });
     });
   };
@@ -75,6 +75,28 @@ export class EngineThread {
     })();
     return this.#closing;
   }
+}
+
+/** What the thread posts when it has started or could not. @throws when it ends before that. */
+function firstReply(worker: Worker): Promise<EngineReply> {
+  return new Promise((resolve, reject) => {
+    const settle = (): void => {
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit);
+    };
+    const onMessage = (reply: EngineReply): void => {
+      settle();
+      resolve(reply);
+    };
+    const onError = (error: Error): void => {
+      settle();
+      reject(error);
+    };
+    const onExit = (code: number): void => {
+      settle();
+      reject(new RunError(`the engine's thread ended before it started: exit code ${code}`));
+    };
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit);
+  });
 }
 
 function revive({ name, message, stack }: { name: string; message: string; stack?: string | undefined }): Error {

@@ -4,7 +4,7 @@
  * embedding and log-probability carry hand-written gradients, which are shorter and faster than their primitives'.
  */
 import { broadcastShapes, Emitter, MASKED, sameShape } from './emitter.js';
-import type { Dialect, Dim, Shape, Value } from './graph.js';
+import type { Dim, Shape, Value } from './graph.js';
 
 interface TapeEntry {
   readonly outputs: readonly Value[];
@@ -23,10 +23,6 @@ export interface Rotary {
 
 export class Differentiable extends Emitter {
   #tape: TapeEntry[] = [];
-
-  constructor(scope: Dialect | Emitter) {
-    super(scope);
-  }
 
   #record(
     output: Value,

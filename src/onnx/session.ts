@@ -49,7 +49,7 @@ export class Session {
   }
 
   run(feeds: Feeds): Promise<Fetches> {
-    return this.#session.run(feeds) as Promise<Fetches>;
+    return this.#session.run(feeds);
   }
 
   release(): Promise<void> {

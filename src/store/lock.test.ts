@@ -63,7 +63,9 @@ describe('a lock of another process', () => {
 
   test.runIf(process.platform === 'linux')('is taken over when its process id belongs to another process now', () => {
     writeLock({ pid: other.pid, started: 'an earlier boot 12345', host: hostname() });
-    lockRunFolder(folder).release();
+    const lock = lockRunFolder(folder);
+    expect(JSON.parse(readFileSync(join(folder, 'propel.lock'), 'utf8'))).toMatchObject({ pid: process.pid });
+    lock.release();
   });
 
   test('on another machine cannot be judged, and holds', () => {
@@ -73,7 +75,9 @@ describe('a lock of another process', () => {
 
   test('that is damaged is taken over', () => {
     writeFileSync(join(folder, 'propel.lock'), '{"pid":');
-    lockRunFolder(folder).release();
+    const lock = lockRunFolder(folder);
+    expect(JSON.parse(readFileSync(join(folder, 'propel.lock'), 'utf8'))).toMatchObject({ pid: process.pid });
+    lock.release();
   });
 
   test('is left alone by a release that comes too late', () => {
