@@ -1,6 +1,6 @@
 /** Where the package lies, so that what ships with it is found from any working folder. */
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../errors.js';
 
@@ -15,7 +15,7 @@ export function packageRoot(): string {
  * @throws {UserError} when it is in neither
  */
 export function findFile(path: string, what: string): string {
-  const candidates = [resolve(path), join(packageRoot(), path)];
+  const candidates = [resolve(path), resolve(packageRoot(), path)];
   const found = candidates.find((candidate) => existsSync(candidate));
   if (found === undefined) throw new UserError(`${what} ${path} does not exist`);
   return found;
