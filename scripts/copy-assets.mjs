@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-for (const file of readdirSync(join(root, 'src'), { recursive: true })) {
+for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
   if (!file.endsWith('.py')) continue;
   const to = join(root, 'dist', file);
   mkdirSync(dirname(to), { recursive: true });
