@@ -10,7 +10,9 @@ export interface Case {
   readonly limits?: Partial<Limits>;
 }
 
-export type Expectation = { readonly repr: string } | { readonly outcome: Exclude<Outcome, 'ok'>; readonly detail: string };
+export type Expectation =
+  | { readonly repr: string }
+  | { readonly outcome: Exclude<Outcome, 'ok'>; readonly detail: string };
 
 const repr = (text: string): Expectation => ({ repr: text });
 export const fails = (outcome: Exclude<Outcome, 'ok'>, detail = ''): Expectation => ({ outcome, detail });

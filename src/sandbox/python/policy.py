@@ -22,6 +22,12 @@ _HOST_EVENTS = frozenset('''
     subprocess.Popen pty.spawn ctypes.dlopen mmap.__new__ webbrowser.open sqlite3.connect urllib.Request
 '''.split())
 
+# Functions of `os` that tell of the host or reach it. Not every build has them and few raise events, so all are replaced.
+_HOST_FUNCTIONS = '''
+    system popen fork forkpty execl execle execlp execlpe execv execve execvp execvpe spawnl spawnle spawnlp spawnlpe spawnv
+    spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile kill killpg wait waitpid nice setuid setgid getuid getgid
+    stat lstat access readlink statvfs getcwd getcwdb chdir uname getpid getppid getlogin cpu_count getloadavg
+'''.split()
 _READ_EVENTS = frozenset(('open', 'os.listdir', 'os.scandir'))
 
 
@@ -52,6 +58,7 @@ class Policy:
 
     def install(self):
         import builtins
+        import os
 
         # The working folder holds nothing to import.
         sys.path[:] = [path for path in sys.path if path]
@@ -89,6 +96,13 @@ class Policy:
             elif event in _HOST_EVENTS or event.startswith('socket.'):
                 policy.refuse(ForbiddenAccess('host access: ' + event))
 
+        def refusing(name):
+            def refused(*arguments, **named):
+                policy.refuse(ForbiddenAccess('host access: os.' + name))
+            return refused
+
+        for name in _HOST_FUNCTIONS:
+            setattr(os, name, refusing(name))
         builtins.__import__ = guarded_import
         sys.meta_path.insert(0, Gate)
         sys.addaudithook(audit)

@@ -1,6 +1,7 @@
 /** The attack cases against the WASM sandbox: each outcome, and that the next program on the same worker is unaffected. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ATTACK_CASES, WITNESS } from '../attack-cases.js';
+import { ESCAPE_CASES, WITNESS } from '../escape-cases.js';
+import { EXHAUSTION_CASES } from '../exhaustion-cases.js';
 import type { Sandbox } from '../sandbox.js';
 import { selfTest } from '../self-test.js';
 import { createWasmSandbox } from './wasm-sandbox.js';
@@ -12,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 describe('an attack gets its outcome and leaves nothing behind', () => {
-  it.each(ATTACK_CASES)('$name', async (attack) => {
+  it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES])('$name', async (attack) => {
     expect(await selfTest(sandbox, [attack])).toEqual([{ name: attack.name, ok: true, detail: '' }]);
     expect(await selfTest(sandbox, [WITNESS])).toEqual([{ name: WITNESS.name, ok: true, detail: '' }]);
   });

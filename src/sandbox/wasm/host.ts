@@ -58,11 +58,7 @@ export class WasiHost {
   constructor(variant: Variant, args: readonly string[] = []) {
     this.#variant = variant;
     this.#arguments = args;
-    this.#environment = [
-      `PYTHONHASHSEED=${variant.hashSeed}`,
-      'PYTHONUTF8=1',
-      `ADDRESS_SHIFT=${variant.addressShift}`,
-    ];
+    this.#environment = [`PYTHONHASHSEED=${variant.hashSeed}`, 'PYTHONUTF8=1', `ADDRESS_SHIFT=${variant.addressShift}`];
     this.#entropyState = variant.entropySeed >>> 0;
   }
 

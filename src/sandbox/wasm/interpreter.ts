@@ -32,6 +32,8 @@ const STEPS = {
 
 /** Enough for Python's own limit of 1000 levels, each through `lru_cache`; a level takes up to 5 KiB of stack. */
 const C_RECURSION_LEVELS = 3200;
+/** The far end of the deep stack, which only recursion without any limit reaches. */
+const STACK_GUARD_BYTES = 1 << 20;
 const DEEP_STACK_BYTES = DEEP_STACK_PAGES * PAGE_BYTES;
 
 interface PythonExports {
@@ -134,12 +136,21 @@ export class Interpreter {
     this.#python.__stack_pointer.value = pointer - 256;
     try {
       this.#python.run_string(pointer, 0);
-      return { kind: 'returned' };
+      return this.#leftDeepStack() ? { kind: 'stack' } : { kind: 'returned' };
     } catch (error) {
-      if (error instanceof Stop) return error.reason === 'exit' ? { kind: 'exit', code: error.code } : { kind: 'output' };
+      if (this.#leftDeepStack()) return { kind: 'stack' };
+      if (error instanceof Stop)
+        return error.reason === 'exit' ? { kind: 'exit', code: error.code } : { kind: 'output' };
       const detail = String(error).slice(0, 200);
       return /out of bounds|call stack/.test(detail) ? { kind: 'stack' } : { kind: 'trap', detail };
     }
+  }
+
+  /** Nothing traps where the deep stack ends and the heap begins; what lies there tells. */
+  #leftDeepStack(): boolean {
+    if (this.#stack === 'own') return false;
+    const guard = new BigUint64Array(this.#python.memory.buffer, this.#image.length, STACK_GUARD_BYTES / 8);
+    return guard.some((word) => word !== 0n);
   }
 
   #instantiate(): PythonExports {

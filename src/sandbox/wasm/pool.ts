@@ -254,9 +254,7 @@ function spawnWorker(job: WorkerJob): Worker {
 /** Worker threads need compiled files: run from source, as tests do, they come from the last build. */
 function workerUrl(): URL {
   const here = import.meta.url;
-  return here.endsWith('.ts')
-    ? new URL('../../../dist/sandbox/wasm/worker.js', here)
-    : new URL('./worker.js', here);
+  return here.endsWith('.ts') ? new URL('../../../dist/sandbox/wasm/worker.js', here) : new URL('./worker.js', here);
 }
 
 function firstMessage<Message>(worker: Worker): Promise<Message> {

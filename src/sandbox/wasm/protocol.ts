@@ -64,5 +64,10 @@ export type FromWorker =
   | { readonly kind: 'reply'; readonly id: number; readonly reply: Reply; readonly worn: boolean };
 
 export type WorkerJob =
-  | { readonly job: 'boot'; readonly module: WebAssembly.Module; readonly source: string; readonly variant: Snapshot['variant'] }
+  | {
+      readonly job: 'boot';
+      readonly module: WebAssembly.Module;
+      readonly source: string;
+      readonly variant: Snapshot['variant'];
+    }
   | { readonly job: 'serve' };

@@ -50,7 +50,8 @@ function tryPass(interpreter: Interpreter, memoryBytes: number, request: PassReq
   interpreter.host.beginProgram(request.outputBytes);
   const end = interpreter.step('execute');
   if (end.kind === 'stack' && stack === 'own') return 'stack';
-  const results = end.kind === 'returned' ? collect(interpreter, calls.length, resultBytes) : describeEnd(end, isFull());
+  const results =
+    end.kind === 'returned' ? collect(interpreter, calls.length, resultBytes) : describeEnd(end, isFull());
   return {
     kind: 'pass',
     calls: calls.map((_, index) => {
@@ -134,7 +135,10 @@ export function parseFrame(frame: Buffer, count: number, resultBytes: number): C
 function describeEnd(end: StepEnd, isFull: boolean): CallResult {
   switch (end.kind) {
     case 'exit':
-      return failure('runtime_error', `the program ended its interpreter with exit code ${end.code} before giving a result`);
+      return failure(
+        'runtime_error',
+        `the program ended its interpreter with exit code ${end.code} before giving a result`,
+      );
     case 'output':
       return failure('output_limit', 'the program printed more than it may');
     case 'stack':

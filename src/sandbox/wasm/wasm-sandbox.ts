@@ -86,8 +86,7 @@ class WasmSandbox implements Sandbox {
     if (![code, ...calls].every((text) => text.isWellFormed())) {
       return wholeProgram(program, 'syntax_error', 'the program holds a lone surrogate: it is not Unicode text');
     }
-    const pass = (variant: number, facts: boolean): Promise<PassReply> =>
-      this.#pass(program, limits, variant, facts);
+    const pass = (variant: number, facts: boolean): Promise<PassReply> => this.#pass(program, limits, variant, facts);
 
     const first = await pass(0, options.facts ?? false);
     const { facts, milliseconds } = first;
