@@ -39,8 +39,8 @@ export class EngineThread {
       else waiting?.resolve(reply.result as never);
     });
     const fail = (why: string) => {
-      for (const { reject } of this.#waiting.values())
-        reject(new RunError(`the engine's thread ended: ${why}; run again to go on`));
+      this.#ended ??= new RunError(`the engine's thread ended: ${why}; run again to go on`);
+      for (const { reject } of this.#waiting.values()) reject(this.#ended);
       this.#waiting.clear();
     };
     worker.on('error', (error) => fail(error.message));

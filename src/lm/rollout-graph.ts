@@ -30,7 +30,7 @@ export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | nul
   const uniforms = g.input('uniforms', ['maxNew', 'samples']);
   const stops = g.input('stops', ['stops'], 'int64');
   const temperature = g.input('temperature', []);
-  defineDims(g, prompts, uniforms);
+  defineDims(g, prompts, uniforms, config.heads / config.kvHeads);
   const adapter = layout ? adapterInputs(g, config, layout).values : null;
   const decoder = new Decoder(g, config, bindWeights(g, checkpoint), adapter);
 
@@ -96,7 +96,7 @@ export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | nul
   return g;
 }
 
-function defineDims(g: Differentiable, prompts: Value, uniforms: Value): void {
+function defineDims(g: Differentiable, prompts: Value, uniforms: Value, group: number): void {
   const promptShape = g.op('Shape', [prompts], {}, [2], 'int64');
   const uniformShape = g.op('Shape', [uniforms], {}, [2], 'int64');
   const axis = (shape: Value, i: number) => g.emitSlice(shape, 0, g.int64([i]), g.int64([i + 1]), 1);
@@ -106,6 +106,12 @@ function defineDims(g: Differentiable, prompts: Value, uniforms: Value): void {
   g.defineDim('maxNew', axis(uniformShape, 0));
   g.defineDim('samples', axis(uniformShape, 1));
   g.defineDim('perPrompt', g.emitDiv(g.dim('samples'), g.dim('prompts')));
+  if (group > 1) g.defineDim(times(group, 'perPrompt'), g.emitMul(g.dim('perPrompt'), g.int64([group])));
+}
+
+/** The name of a product of dimensions. */
+function times(n: Dim, by: string): string {
+  return n === 1 ? by : `${by}*${n}`;
 }
 
 /** [prompts, n] → [samples, n], a prompt's row repeated for each of its samples. */
@@ -148,7 +154,6 @@ function stepAttention(
 ): Value {
   const [, kv, , headDim] = q.shape as [Dim, number, number, number];
   const alpha = 1 / Math.sqrt(headDim);
-  const times = (n: Dim, by: string) => (n === 1 ? by : `${by}*${n}`);
   /** [samples, kv, group, n] → [prompts, kv, perPrompt · group, n] */
   const fold = (x: Value, n: Dim) => {
     const split = g.emitReshape(x, ['prompts', 'perPrompt', kv, times(n, `${group}`)]);
