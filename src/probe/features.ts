@@ -1,0 +1,75 @@
+/** Features of a task: its text's hidden states in the reference model, at chosen layers and poolings. */
+import type { Pooling } from '../lm/engine.js';
+import type { LanguageModel } from '../lm/language-model.js';
+import type { Tensor } from '../onnx/session.js';
+import type { Matrix } from './matrix.js';
+
+/** One pooled layer; 0 is the embeddings, n the residual stream after layer n. */
+export interface Feature {
+  readonly layer: number;
+  readonly pooling: Pooling;
+}
+/** The pooled layers that are laid side by side, in this order. */
+export type FeatureSpec = readonly Feature[];
+
+/** What the probe needs of the reference model. */
+export type ReferenceModel = Pick<LanguageModel, 'config' | 'tokenizer' | 'hiddenStates' | 'hash' | 'folder'>;
+
+/** `1.mean+3.last` */
+export function formatSpec(spec: FeatureSpec): string {
+  return spec.map(({ layer, pooling }) => `${layer}.${pooling}`).join('+');
+}
+
+/** Token ids of each text as the reference model reads it, begin-of-sequence first; cut off where its positions end. */
+export function tokenSequences(model: ReferenceModel, texts: readonly string[]): number[][] {
+  const { bos } = model.tokenizer;
+  const start = bos === null ? [] : [bos];
+  return texts.map((text) => [...start, ...model.tokenizer.encode(text)].slice(0, model.config.maxPositions));
+}
+
+/** Hidden states of sequences for any of the specs that they were extracted for. */
+export class PooledStates {
+  readonly #rows: number;
+  readonly #poolings: readonly Pooling[];
+  /** Layer → [rows, poolings, width]. */
+  readonly #layers: ReadonlyMap<number, Tensor>;
+
+  private constructor(rows: number, poolings: readonly Pooling[], layers: ReadonlyMap<number, Tensor>) {
+    this.#rows = rows;
+    this.#poolings = poolings;
+    this.#layers = layers;
+  }
+
+  /** All layers and poolings of the specs in one pass over the sequences. */
+  static async extract(
+    model: ReferenceModel,
+    sequences: readonly (readonly number[])[],
+    specs: readonly FeatureSpec[],
+  ): Promise<PooledStates> {
+    const features = specs.flat();
+    const poolings = [...new Set(features.map(({ pooling }) => pooling))].sort();
+    const layers = [...new Set(features.map(({ layer }) => layer))].sort((a, b) => a - b);
+    return new PooledStates(sequences.length, poolings, await model.hiddenStates({ sequences, layers, poolings }));
+  }
+
+  /** [rows, width · features]. */
+  matrix(spec: FeatureSpec): Matrix {
+    const parts = spec.map(({ layer, pooling }) => {
+      const states = this.#layers.get(layer);
+      const at = this.#poolings.indexOf(pooling);
+      if (!states || at < 0) throw new RangeError(`the ${pooling} of layer ${layer} was not extracted`);
+      return { states: states.data, at, width: states.shape[2]! };
+    });
+    const columns = parts.reduce((sum, { width }) => sum + width, 0);
+    const data = new Float32Array(this.#rows * columns);
+    for (let row = 0; row < this.#rows; row++) {
+      let to = row * columns;
+      for (const { states, at, width } of parts) {
+        const from = (row * this.#poolings.length + at) * width;
+        data.set(states.subarray(from, from + width), to);
+        to += width;
+      }
+    }
+    return { rows: this.#rows, columns, data };
+  }
+}
