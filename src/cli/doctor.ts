@@ -1,0 +1,42 @@
+/** `propel doctor`: what works here, and what to do about what does not. */
+import type { Command } from 'commander';
+import { diagnose, type Diagnosis, type Part } from '../pipeline/doctor.js';
+import { alignColumns, printJson, printLines } from './output.js';
+
+export function register(program: Command): void {
+  program
+    .command('doctor')
+    .description('test execution providers, sandbox, store and models, and say what to do where one does not work')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Exit code: 0 when the embedded default run can work, else 1.
+
+Examples:
+  $ propel doctor
+  $ propel doctor --json | jq .ready`,
+    )
+    .action(async ({ json }: { readonly json?: true }) => {
+      const diagnosis = await diagnose();
+      if (json) printJson(diagnosis);
+      else printLines(describe(diagnosis));
+      if (!diagnosis.ready) process.exitCode = 1;
+    });
+}
+
+function describe({ ready, versions, parts }: Diagnosis): string[] {
+  const unready = parts.filter(({ needed, status }) => needed && status !== 'ok').map(({ name }) => name);
+  return [
+    ...alignColumns(Object.entries(versions)),
+    '',
+    ...alignColumns(parts.flatMap(describePart)),
+    '',
+    ready ? 'The default run can work: npm start' : `The default run cannot work yet: ${unready.join(', ')}`,
+  ];
+}
+
+function describePart({ kind, name, status, detail, advice }: Part): string[][] {
+  const row = [kind, name, status, detail.replaceAll('\n', ' ')];
+  return advice === '' ? [row] : [row, ['', '', '', `→ ${advice}`]];
+}

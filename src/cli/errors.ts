@@ -1,0 +1,28 @@
+/** What an error tells the user, and the exit code that goes with it. */
+import { CommanderError } from 'commander';
+import { RunError, UserError } from '../errors.js';
+
+/** 2: bad input or usage. 1: the run cannot go on. 0: help or version was asked for. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  return error instanceof UserError || error instanceof RunError ? error.exitCode : 1;
+}
+
+/** One line; with `PROPEL_DEBUG` set, the stack and the causes too. */
+export function messageOf(error: unknown, debug = process.env['PROPEL_DEBUG'] !== undefined): string {
+  if (!(error instanceof Error)) return oneLine(String(error));
+  if (debug) return withCauses(error);
+  const isExpected = error instanceof UserError || error instanceof RunError;
+  return isExpected
+    ? oneLine(error.message)
+    : `${oneLine(error.message)} (unexpected; set PROPEL_DEBUG=1 for the stack)`;
+}
+
+function oneLine(text: string): string {
+  return text.trim().replaceAll(/\s*\n\s*/g, ' ');
+}
+
+function withCauses(error: Error): string {
+  const own = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${own}\ncaused by ${withCauses(error.cause)}` : own;
+}

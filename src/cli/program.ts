@@ -1,0 +1,51 @@
+/** The program: its commands, and how a command that fails says so. */
+import { Command, CommanderError } from 'commander';
+import { versions } from '../pipeline/versions.js';
+import { register as registerCheck } from './check.js';
+import { register as registerDoctor } from './doctor.js';
+import { exitCodeOf, messageOf } from './errors.js';
+
+/** Before them in `process.argv`: Node.js and the script. */
+const ARGUMENTS_START = 2;
+
+/** Each adds one command. */
+const COMMANDS: readonly ((program: Command) => void)[] = [registerCheck, registerDoctor];
+
+function createProgram(): Command {
+  const program = new Command('propel')
+    .description("Trains language models that write tasks at the edge of a solver's ability.")
+    .version(versions().propel)
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(usageError(text)) });
+  for (const register of COMMANDS) register(program);
+  return program;
+}
+
+/** Runs one command and leaves its exit code in `process.exitCode`. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  process.stdout.on('error', endOfPipe);
+  process.stderr.on('error', endOfPipe);
+  try {
+    const program = createProgram();
+    if (argv.length > ARGUMENTS_START) await program.parseAsync(argv);
+    else program.outputHelp();
+  } catch (error) {
+    // Commander has written its own message.
+    if (!(error instanceof CommanderError)) process.stderr.write(`propel: ${messageOf(error)}\n`);
+    process.exitCode = exitCodeOf(error);
+  }
+}
+
+/** Commander's message, `error: …` and sometimes a second line with a suggestion, as one line. */
+function usageError(text: string): string {
+  return `propel: ${text
+    .trim()
+    .replace(/^error: /, '')
+    .replaceAll(/\s*\n\s*/g, ' ')}; see --help\n`;
+}
+
+/** Whoever read the output has closed it, as `head` does: there is nobody left to write for. */
+function endOfPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+}

@@ -1,0 +1,136 @@
+/** Tries each part that a run stands on, and says what to do where one does not work: the phase behind `propel doctor`. */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import * as z from 'zod';
+import { checkpointHash, openCheckpoint } from '../lm/checkpoint.js';
+import type { SelfTest } from '../onnx/self-test.js';
+import type { ExecutionProvider } from '../onnx/session.js';
+import { selfTest } from '../sandbox/self-test.js';
+import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
+import { RunStore } from '../store/store.js';
+import { packageRoot } from './paths.js';
+import { versions, type Versions } from './versions.js';
+
+export type PartStatus = 'ok' | 'not available' | 'failed';
+
+export interface Part {
+  readonly kind: 'provider' | 'sandbox' | 'store' | 'model';
+  readonly name: string;
+  readonly status: PartStatus;
+  /** Whether the embedded default run needs it. */
+  readonly needed: boolean;
+  readonly detail: string;
+  /** What to do; empty when there is nothing. */
+  readonly advice: string;
+}
+
+export interface Diagnosis {
+  /** Whether the embedded default run can work. */
+  readonly ready: boolean;
+  readonly versions: Versions;
+  readonly parts: readonly Part[];
+}
+
+/** Never rejects for a part that does not work: that is what it reports. */
+export async function diagnose(): Promise<Diagnosis> {
+  const parts: Part[] = [];
+  for (const provider of ['cpu', 'cuda', 'webgpu'] as const) parts.push(await diagnoseProvider(provider));
+  parts.push(await diagnoseWasm(), diagnoseStore(), diagnoseModel('generator'), diagnoseModel('solver'));
+  const ready = parts.every(({ needed, status }) => !needed || status === 'ok');
+  return { ready, versions: versions(), parts };
+}
+
+const runFile = promisify(execFile);
+const SELF_TEST_TIMEOUT_MS = 60_000;
+
+const PROVIDER_ADVICE: Readonly<Record<ExecutionProvider, string>> = {
+  cpu: 'install again: npm ci',
+  cuda: 'for an NVIDIA GPU on Linux: node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12',
+  webgpu: 'needs a GPU with a Vulkan, Metal or Direct3D 12 driver',
+};
+
+/** In a process of its own: a driver may write to standard error, or crash. */
+async function diagnoseProvider(provider: ExecutionProvider): Promise<Part> {
+  const module = new URL('../onnx/self-test.js', import.meta.url).href;
+  const script = `
+    const { testProvider } = await import(${JSON.stringify(module)});
+    process.stdout.write(JSON.stringify(await testProvider(${JSON.stringify(provider)})));`;
+  const needed = provider === 'cpu';
+  const part = { kind: 'provider', name: provider, needed } as const;
+  try {
+    const options = { timeout: SELF_TEST_TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
+    const { stdout } = await runFile(process.execPath, ['--input-type=module', '--eval', script], options);
+    const { passed, gradientError, detail } = JSON.parse(stdout) as SelfTest;
+    if (passed) return { ...part, status: 'ok', detail, advice: '' };
+    const status = gradientError === null && !needed ? 'not available' : 'failed';
+    return { ...part, status, detail, advice: PROVIDER_ADVICE[provider] };
+  } catch (error) {
+    const { signal, code } = error as { signal?: string | null; code?: number | string | null };
+    const detail = `the self-test ended by ${signal ?? `exit code ${code}`}`;
+    return { ...part, status: 'failed', detail, advice: PROVIDER_ADVICE[provider] };
+  }
+}
+
+async function diagnoseWasm(): Promise<Part> {
+  const part = { kind: 'sandbox', name: 'wasm', needed: true } as const;
+  const advice = 'install again: npm ci';
+  try {
+    const opening = performance.now();
+    const sandbox = await createWasmSandbox({ size: 1 });
+    const startup = performance.now() - opening;
+    try {
+      const results = await selfTest(sandbox);
+      const wrong = results.filter(({ ok }) => !ok);
+      const [first] = wrong;
+      if (first !== undefined) {
+        const detail = `${wrong.length} of ${results.length} cases differ; ${first.name}: ${first.detail}`;
+        return { ...part, status: 'failed', detail, advice };
+      }
+      const detail = `CPython ${sandbox.versions['python']}, started in ${startup.toFixed(0)} ms, ${results.length} cases agree`;
+      return { ...part, status: 'ok', detail, advice: '' };
+    } finally {
+      await sandbox.close();
+    }
+  } catch (error) {
+    return { ...part, status: 'failed', detail: (error as Error).message, advice };
+  }
+}
+
+function diagnoseStore(): Part {
+  const part = { kind: 'store', name: 'SQLite', needed: true } as const;
+  const folder = mkdtempSync(join(tmpdir(), 'propel-doctor-'));
+  try {
+    RunStore.open(folder).close();
+    return { ...part, status: 'ok', detail: 'a run folder can be made', advice: '' };
+  } catch (error) {
+    const advice = 'build the binding again: npm rebuild better-sqlite3 (needs a C++ toolchain)';
+    return { ...part, status: 'failed', detail: (error as Error).message, advice };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What a model's card must say for its files to be told from others. */
+const cardSchema = z.object({ sha256: z.string() });
+
+function diagnoseModel(name: 'generator' | 'solver'): Part {
+  const part = { kind: 'model', name: `micro-world ${name}`, needed: true } as const;
+  const folder = join(packageRoot(), 'data', 'micro-world', name);
+  const advice = 'fetch the package again, or train the models: npm run build:micro-world';
+  if (!existsSync(join(folder, 'model.safetensors'))) {
+    return { ...part, status: 'not available', detail: `${folder} holds no weights`, advice };
+  }
+  try {
+    openCheckpoint(folder);
+    const hash = checkpointHash(folder);
+    const { sha256 } = cardSchema.parse(JSON.parse(readFileSync(join(folder, 'card.json'), 'utf8')));
+    return hash === sha256
+      ? { ...part, status: 'ok', detail: `sha256 ${hash.slice(0, 12)}, as its card says`, advice: '' }
+      : { ...part, status: 'failed', detail: `sha256 ${hash}, but its card says ${sha256}`, advice };
+  } catch (error) {
+    return { ...part, status: 'failed', detail: (error as Error).message, advice };
+  }
+}
