@@ -1,15 +1,34 @@
 /** The program: its commands, and how a command that fails says so. */
 import { Command, CommanderError } from 'commander';
 import { versions } from '../pipeline/versions.js';
-import { register as registerCheck } from './check.js';
-import { register as registerDoctor } from './doctor.js';
+import { registerCheck } from './check.js';
+import { register as registerConfig } from './config.js';
+import { registerDoctor } from './doctor.js';
+import { register as registerEvaluate } from './evaluate.js';
+import { register as registerLabel } from './label.js';
+import { register as registerReport } from './report.js';
+import { register as registerRun } from './run.js';
+import { register as registerSample } from './sample.js';
+import { register as registerTrainGenerator } from './train-generator.js';
+import { register as registerTrainProbe } from './train-probe.js';
 import { exitCodeOf, messageOf } from './errors.js';
 
 /** Before them in `process.argv`: Node.js and the script. */
 const ARGUMENTS_START = 2;
 
 /** Each adds one command. */
-const COMMANDS: readonly ((program: Command) => void)[] = [registerCheck, registerDoctor];
+const COMMANDS: readonly ((program: Command) => void)[] = [
+  registerRun,
+  registerLabel,
+  registerTrainProbe,
+  registerTrainGenerator,
+  registerEvaluate,
+  registerReport,
+  registerSample,
+  registerCheck,
+  registerConfig,
+  registerDoctor,
+];
 
 function createProgram(): Command {
   const program = new Command('propel')

@@ -48,7 +48,7 @@ const SELF_TEST_TIMEOUT_MS = 60_000;
 
 const PROVIDER_ADVICE: Readonly<Record<ExecutionProvider, string>> = {
   cpu: 'install again: npm ci',
-  cuda: 'for an NVIDIA GPU on Linux: node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12',
+  cuda: 'needs an NVIDIA GPU with its driver, on Linux',
   webgpu: 'needs a GPU with a Vulkan, Metal or Direct3D 12 driver',
 };
 
@@ -119,6 +119,7 @@ const cardSchema = z.object({ sha256: z.string() });
 function diagnoseModel(name: 'generator' | 'solver'): Part {
   const part = { kind: 'model', name: `micro-world ${name}`, needed: true } as const;
   const folder = join(packageRoot(), 'data', 'micro-world', name);
+  const card = join(folder, 'card.json');
   const advice = 'fetch the package again, or train the models: npm run build:micro-world';
   if (!existsSync(join(folder, 'model.safetensors'))) {
     return { ...part, status: 'not available', detail: `${folder} holds no weights`, advice };
@@ -126,9 +127,12 @@ function diagnoseModel(name: 'generator' | 'solver'): Part {
   try {
     openCheckpoint(folder);
     const hash = checkpointHash(folder);
-    const { sha256 } = cardSchema.parse(JSON.parse(readFileSync(join(folder, 'card.json'), 'utf8')));
+    const found = `sha256 ${hash.slice(0, 12)}…`;
+    if (!existsSync(card))
+      return { ...part, status: 'ok', detail: `${found}; it has no card to compare with`, advice: '' };
+    const { sha256 } = cardSchema.parse(JSON.parse(readFileSync(card, 'utf8')));
     return hash === sha256
-      ? { ...part, status: 'ok', detail: `sha256 ${hash.slice(0, 12)}, as its card says`, advice: '' }
+      ? { ...part, status: 'ok', detail: `${found}, as its card says`, advice: '' }
       : { ...part, status: 'failed', detail: `sha256 ${hash}, but its card says ${sha256}`, advice };
   } catch (error) {
     return { ...part, status: 'failed', detail: (error as Error).message, advice };
