@@ -1,10 +1,15 @@
 /** What an error tells the user, and the exit code that goes with it. */
 import { CommanderError } from 'commander';
 import { RunError, UserError } from '../errors.js';
+import { Stopped } from '../pipeline/workspace.js';
 
-/** 2: bad input or usage. 1: the run cannot go on. 0: help or version was asked for. */
+/** What a shell reports of a program ended by Ctrl-C. */
+const STOPPED = 130;
+
+/** 2: bad input or usage. 1: the run cannot go on. 130: the user stopped it. 0: help or version was asked for. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof Stopped) return STOPPED;
   return error instanceof UserError || error instanceof RunError ? error.exitCode : 1;
 }
 
@@ -12,7 +17,7 @@ export function exitCodeOf(error: unknown): number {
 export function messageOf(error: unknown, debug = process.env['PROPEL_DEBUG'] !== undefined): string {
   if (!(error instanceof Error)) return oneLine(String(error));
   if (debug) return withCauses(error);
-  const isExpected = error instanceof UserError || error instanceof RunError;
+  const isExpected = error instanceof UserError || error instanceof RunError || error instanceof Stopped;
   return isExpected
     ? oneLine(error.message)
     : `${oneLine(error.message)} (unexpected; set PROPEL_DEBUG=1 for the stack)`;

@@ -51,6 +51,18 @@ export class Tokenizer {
     return this.#tokenizer.encode(text, { add_special_tokens: false });
   }
 
+  /** A prompt's token ids: the begin-of-sequence token, where there is one, and the text's. */
+  prompt(text: string): number[] {
+    return [...(this.bos === null ? [] : [this.bos]), ...(text ? this.encode(text) : [])];
+  }
+
+  /** The id of a text that is one token, such as a stop. @throws UserError when it is not. */
+  singleToken(text: string): number {
+    const ids = this.encode(text);
+    if (ids.length !== 1) throw new UserError(`${JSON.stringify(text)} is ${ids.length} tokens of this model: a stop must be one`);
+    return ids[0]!;
+  }
+
   /** The text of token ids, special tokens left out. */
   decode(ids: readonly number[]): string {
     return ids.length

@@ -1,0 +1,21 @@
+/** `propel config`: a configuration as it will run, every default filled in, or the schema that documents each setting. */
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import * as z from 'zod';
+import { configSchema } from '../pipeline/config.js';
+import { printJson, printLines } from './output.js';
+import { runOptions, withRunOptions } from './run-options.js';
+import type { RunFlags } from './run-options.js';
+
+export function register(program: Command): void {
+  withRunOptions(program.command('config'))
+    .description('print a configuration with every default filled in, or the schema that documents each setting')
+    .option('--schema', 'print the JSON Schema of a configuration')
+    .addHelpText('after', '\nExamples:\n  propel config --schema\n  propel config my.yaml --set train.steps=20')
+    .action((configuration: string, flags: RunFlags & { schema?: boolean }) => {
+      if (flags.schema) return printJson(z.toJSONSchema(configSchema, { io: 'input' }));
+      const { config } = runOptions(configuration, flags);
+      if (flags.json) return printJson(config);
+      printLines([stringify(config).trimEnd()]);
+    });
+}

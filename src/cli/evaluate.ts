@@ -1,0 +1,22 @@
+/** `propel evaluate`: re-score fresh generations of every arm by the solver, and write the report. */
+import type { Command } from 'commander';
+import { evaluate } from '../pipeline/evaluate.js';
+import { inWorkspace } from '../pipeline/run.js';
+import { report } from '../pipeline/report.js';
+import { armsTable } from '../report/table.js';
+import { printJson, printLines } from './output.js';
+import { runOptions, withRunOptions } from './run-options.js';
+import type { RunFlags } from './run-options.js';
+
+export function register(program: Command): void {
+  withRunOptions(program.command('evaluate'))
+    .description('Re-score fresh generations of every arm by the solver, and write the report')
+    .addHelpText('after', `\nExamples:\n  propel evaluate\n  propel evaluate my.yaml --set evaluate.generations=2000 --out runs/mine`)
+    .action(async (configuration: string, flags: RunFlags) => {
+      const options = runOptions(configuration, flags);
+      await inWorkspace(options, evaluate);
+      const results = report(options.folder);
+      if (flags.json) return printJson(results);
+      printLines([armsTable(results.arms, process.stdout.columns)]);
+    });
+}

@@ -1,0 +1,59 @@
+/** Options that the commands which work in a run folder share. */
+import { join } from 'node:path';
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import { loadConfig } from '../pipeline/config.js';
+import type { RunOptions } from '../pipeline/workspace.js';
+import { nonNegativeInteger } from './options.js';
+import { createProgress } from './progress.js';
+
+export interface RunFlags {
+  readonly seed?: number;
+  readonly out?: string;
+  readonly fresh?: boolean;
+  readonly json?: boolean;
+  readonly set: readonly string[];
+}
+
+export const DEFAULT_CONFIGURATION = 'pipelines/azr-micro.yaml';
+
+/** Add the configuration argument and the shared options to a command. */
+export function withRunOptions(command: Command): Command {
+  return command
+    .argument('[configuration]', 'YAML file, from the working folder or the package', DEFAULT_CONFIGURATION)
+    .option('--seed <n>', 'seed of every random stream, instead of the configuration’s', nonNegativeInteger)
+    .option('--out <folder>', 'run folder (default: runs/<name>)')
+    .option('--fresh', 'remove what the run folder holds and start over')
+    .addOption(
+      new Option('--set <key=value>', 'override a setting, e.g. --set train.steps=20; may be repeated')
+        .default([] as string[], 'none')
+        .argParser((value: string, all: string[]) => [...all, value]),
+    )
+    .option('--json', 'print one JSON document on standard output');
+}
+
+/** What the pipeline needs, from a command's arguments. */
+export function runOptions(configuration: string, flags: RunFlags): RunOptions {
+  const overrides = [...flags.set, ...(flags.seed === undefined ? [] : [`seed=${flags.seed}`])];
+  const config = loadConfig(configuration, overrides);
+  return {
+    config,
+    folder: flags.out ?? join('runs', config.name),
+    fresh: flags.fresh ?? false,
+    progress: createProgress,
+    signal: stopSignal(),
+  };
+}
+
+/** Aborted by the first Ctrl-C or SIGTERM; a second one ends the process at once. */
+export function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(130);
+    process.stderr.write('\nstopping after this batch; press again to stop at once\n');
+    controller.abort();
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  return controller.signal;
+}

@@ -1,0 +1,57 @@
+/** `propel sample`: fresh tasks from a run's generator, checked by the sandbox. */
+import type { Command } from 'commander';
+import { UserError } from '../errors.js';
+import { sampleTasks } from '../pipeline/sample.js';
+import { Workspace } from '../pipeline/workspace.js';
+import { createProgress } from './progress.js';
+import { nonNegativeInteger, positiveInteger } from './options.js';
+import { printJson } from './output.js';
+import { stopSignal } from './run-options.js';
+
+interface SampleFlags {
+  readonly arm: string;
+  readonly count: number;
+  readonly stream: number;
+  readonly jsonl?: boolean;
+  readonly json?: boolean;
+}
+
+export function register(program: Command): void {
+  program
+    .command('sample')
+    .description('write fresh tasks with a run’s generator and check them')
+    .argument('[folder]', 'run folder', 'runs/azr-micro')
+    .option('--arm <name>', 'arm whose generator writes', 'base')
+    .option('-n, --count <n>', 'generations', positiveInteger, 10)
+    .option('--stream <n>', 'another number gives other samples of the same seed', nonNegativeInteger, 0)
+    .option('--jsonl', 'print the valid tasks as JSONL in Absolute Zero’s fields')
+    .option('--json', 'print one JSON document on standard output')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  propel sample --arm propel -n 20\n  propel sample runs/seed-1 --arm propel -n 500 --jsonl > tasks.jsonl',
+    )
+    .action(async (folder: string, flags: SampleFlags) => {
+      const { count, stream } = flags;
+      const workspace = Workspace.read(folder, createProgress, stopSignal());
+      try {
+        if (!(flags.arm in workspace.config.arms)) {
+          throw new UserError(
+            `--arm ${flags.arm}: the run's arms are ${Object.keys(workspace.config.arms).join(', ')}`,
+          );
+        }
+        const tasks = await sampleTasks(workspace, flags.arm, count, stream);
+        if (flags.json)
+          return printJson({ arm: flags.arm, count, valid: tasks.filter(({ valid }) => valid).length, tasks });
+        for (const { valid, outcome, topic, snippet, input, output, completion } of tasks) {
+          if (flags.jsonl) {
+            if (valid) process.stdout.write(`${JSON.stringify({ snippet, input, output, imports: [] })}\n`);
+          } else
+            process.stdout.write(
+              `# ${valid ? topic : outcome}\n${completion.trimEnd()}\n${output === null ? '' : `${output}\n`}\n`,
+            );
+        }
+      } finally {
+        await workspace.close();
+      }
+    });
+}

@@ -1,0 +1,42 @@
+/** The solver's K attempts at valid tasks, graded: the rows of attempts and labels. */
+import type { CodeTask } from '../domain/azr/index.js';
+import { deriveSeed } from '../metrics/random.js';
+import type { AttemptRow, LabelRow } from '../store/rows.js';
+import type { Workspace } from './workspace.js';
+
+export interface Attempted {
+  readonly attempts: AttemptRow[];
+  /** Only tasks whose K attempts were all graded. */
+  readonly labels: LabelRow[];
+}
+
+/** `purpose` and `index` name the stream of randomness; `split` is what the labels are for. */
+export async function attemptTasks(
+  workspace: Workspace,
+  tasks: readonly { readonly id: string; readonly task: CodeTask }[],
+  purpose: string,
+  index: number,
+  split: string,
+): Promise<Attempted> {
+  if (!tasks.length) return { attempts: [], labels: [] };
+  const { config, domain } = workspace;
+  const k = config.band.of;
+  const seed = deriveSeed(config.seed, purpose, index);
+  const [solver, sandbox] = [await workspace.solver(), await workspace.sandbox()];
+  const answers = await solver.attempt(tasks.map(({ task }) => domain.question(task)), k, seed);
+  const attempts: AttemptRow[] = [];
+  const labels: LabelRow[] = [];
+  for (const [i, { id, task }] of tasks.entries()) {
+    const own = answers[i]!;
+    const answered = own.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
+    const verdicts = (await domain.grade(task, answered, sandbox)).values();
+    const graded = own.map(({ answer, status }, attempt): AttemptRow => {
+      const verdict = status === 'error' ? 'error' : status === 'cut_off' ? 'fail' : verdicts.next().value!;
+      return { taskId: id, attempt, seed, answer, verdict };
+    });
+    attempts.push(...graded);
+    if (graded.some(({ verdict }) => verdict === 'error')) continue;
+    labels.push({ taskId: id, passes: graded.filter(({ verdict }) => verdict === 'pass').length, k, split });
+  }
+  return { attempts, labels };
+}

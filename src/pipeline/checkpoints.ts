@@ -1,0 +1,37 @@
+/** Where a run keeps its training checkpoints, and what an arm's generator is once trained. */
+import { join } from 'node:path';
+import { RunError, UserError } from '../errors.js';
+import { readAdapter } from '../lm/adapter.js';
+import type { Adapter } from '../lm/adapter.js';
+import { ADAPTER_FILE } from '../rl/checkpoint.js';
+import { sha256OfFile } from '../store/files.js';
+import type { CheckpointRow } from '../store/rows.js';
+import type { Workspace } from './workspace.js';
+
+/** Folder of a checkpoint, relative to the run folder. */
+export const checkpointPath = (arm: string, step: number): string => `checkpoints/${arm}/step-${String(step).padStart(6, '0')}`;
+
+/** The checkpoint's folder, its adapter's digest checked. @throws RunError when the file is not the one that was written. */
+export async function verifiedCheckpoint({ store }: Pick<Workspace, 'store'>, row: CheckpointRow): Promise<string> {
+  const folder = join(store.folder, row.path);
+  const file = join(folder, ADAPTER_FILE);
+  let digest: string;
+  try {
+    digest = await sha256OfFile(file);
+  } catch (cause) {
+    throw new RunError(`${file}, which the run's store names, cannot be read: start over with --fresh`, { cause });
+  }
+  if (digest !== row.sha256) throw new RunError(`${file} is not the file that the run wrote: start over with --fresh`);
+  return folder;
+}
+
+/** The adapter of an arm at the end of its training; null for an arm that is not trained. @throws UserError when training is not done. */
+export async function trainedAdapter(workspace: Workspace, arm: string): Promise<Adapter | null> {
+  const { config, store } = workspace;
+  if (config.arms[arm]!.reward === 'none') return null;
+  const checkpoint = store.lastCheckpoint(arm);
+  if (!checkpoint || !store.phaseFinished('train-generator', arm)) {
+    throw new UserError(`arm ${arm} is not trained yet: run 'propel train-generator' first`);
+  }
+  return readAdapter(await verifiedCheckpoint(workspace, checkpoint), (await workspace.policy()).config);
+}

@@ -1,0 +1,78 @@
+/** Phase 1, label: the untrained generator writes tasks, the solver attempts each valid one K times. */
+import { RunError } from '../errors.js';
+import { inBand } from '../metrics/frontier.js';
+import { wilsonInterval } from '../metrics/interval.js';
+import { attemptTasks } from './attempts.js';
+import { propose } from './propose.js';
+import type { Workspace } from './workspace.js';
+
+/** What the labels came to; part of `propel label --json`. */
+export interface LabelSummary {
+  readonly generations: number;
+  readonly valid: number;
+  readonly labelled: number;
+  readonly inBand: number;
+  /** In band / labelled, with its Wilson 95% interval. */
+  readonly bandRate: number;
+  readonly bandInterval: readonly [number, number];
+  readonly solverTrials: number;
+  readonly seconds: number;
+}
+
+const PHASE = 'label';
+
+/** Gather labels until there are `label.tasks`, batch by batch. @throws RunError when `label.maxGenerations` did not give enough. */
+export async function label(workspace: Workspace): Promise<LabelSummary> {
+  const { config, store } = workspace;
+  if (!store.phaseFinished(PHASE, '')) {
+    const progress = workspace.progress('label');
+    const earlier = new Set(store.tasks({ phase: PHASE, arm: '', valid: true }).map((row) => row.rendered!));
+    let labelled = store.labelledTasks({ phase: PHASE }).length;
+    progress.update(Math.min(labelled, config.label.tasks), config.label.tasks);
+    for (let batch = store.batches(PHASE, '').length; labelled < config.label.tasks; batch++) {
+      workspace.checkpoint();
+      if (batch * config.label.batch >= config.label.maxGenerations) {
+        throw new RunError(
+          `${batch * config.label.batch} generations gave ${labelled} labels of ${config.label.tasks}: raise label.maxGenerations or lower label.tasks`,
+        );
+      }
+      const started = performance.now();
+      const key = { phase: PHASE, arm: '', batch } as const;
+      const proposals = await propose(workspace, {
+        key,
+        size: config.label.batch,
+        adapter: null,
+        temperature: config.policy.temperature,
+        earlier: config.domain.validity.rejectRepeats ? earlier : null,
+      });
+      const valid = proposals.flatMap(({ row, task }) => (task ? [{ id: row.id, task }] : []));
+      const { attempts, labels } = await attemptTasks(workspace, valid, 'attempt label', batch, 'label');
+      store.commitBatch(key, (performance.now() - started) / 1000, () => {
+        store.insertTasks(proposals.map(({ row }) => row));
+        store.insertAttempts(attempts);
+        store.insertLabels(labels);
+      });
+      for (const { row } of proposals) if (row.valid) earlier.add(row.rendered!);
+      labelled += labels.length;
+      progress.update(Math.min(labelled, config.label.tasks), config.label.tasks, `${valid.length} of ${proposals.length} valid`);
+    }
+    store.finishPhase(PHASE, '', 0);
+    progress.done(`${labelled} labelled tasks`);
+  }
+  return summarise(workspace);
+}
+
+function summarise({ config, store }: Workspace): LabelSummary {
+  const labelled = store.labelledTasks({ phase: PHASE });
+  const band = labelled.filter(({ passes }) => inBand(passes, config.band)).length;
+  return {
+    generations: store.countTasks({ phase: PHASE }),
+    valid: store.countTasks({ phase: PHASE, valid: true }),
+    labelled: labelled.length,
+    inBand: band,
+    bandRate: labelled.length ? band / labelled.length : 0,
+    bandInterval: wilsonInterval(band, labelled.length),
+    solverTrials: store.countTrials(PHASE),
+    seconds: store.secondsOf(PHASE, ''),
+  };
+}

@@ -1,0 +1,10 @@
+/** How a phase tells whoever watches how far it is. */
+export interface Progress {
+  /** `done` of `total` units, with a few words on how it goes. */
+  update(done: number, total: number, extra?: string): void;
+  /** The phase has ended. */
+  done(summary: string): void;
+}
+
+/** Opens the progress of a phase, e.g. `label`. */
+export type ProgressFactory = (label: string) => Progress;

@@ -1,0 +1,100 @@
+/** The report of a run folder: results.json, report.html and the table of arms, all from the store. */
+import { basename, join, resolve } from 'node:path';
+import { UserError } from '../errors.js';
+import { summariseEvaluation, topicShares } from '../metrics/frontier.js';
+import { writeReport } from '../report/html.js';
+import type { ProbeReport, ReportData, SampleTask } from '../report/report-data.js';
+import { armResult, writeResults } from '../report/results.js';
+import type { ArmResult, Results } from '../report/results.js';
+import { RunStore } from '../store/store.js';
+import type { Config } from './config.js';
+import { armGenerations, rescoredBandRate } from './evaluate.js';
+import type { StoredEvaluation } from './evaluate.js';
+import { probeReports } from './probe-report.js';
+
+/** Sample tasks shown of each arm. */
+const SAMPLES = 12;
+
+/** Write `results.json` and `report.html` of a run folder. @throws UserError when no arm has been evaluated. */
+export function report(folder: string): Results {
+  const store = RunStore.read(folder);
+  try {
+    const run = store.run();
+    if (!run) throw new UserError(`${folder} holds no run yet: start one with 'propel run'`);
+    const config = { ...run.config, seed: run.seed } as unknown as Config;
+    const evaluated = Object.keys(config.arms).filter((arm) => store.phaseFinished('evaluate', arm));
+    if (!evaluated.length) throw new UserError(`${folder}: no arm has been evaluated yet: run 'propel evaluate'`);
+    const results: Results = { seed: run.seed, versions: run.versions, config: run.config, arms: armResults({ config, store }, evaluated) };
+    writeResults(join(folder, 'results.json'), results);
+    writeReport(join(folder, 'report.html'), reportData({ config, store }, basename(resolve(folder)), results, evaluated));
+    return results;
+  } finally {
+    store.close();
+  }
+}
+
+interface Source {
+  readonly config: Config;
+  readonly store: RunStore;
+}
+
+function armResults(source: Source, arms: readonly string[]): ArmResult[] {
+  const { config, store } = source;
+  const generations = arms.map((arm) => armGenerations(source, arm));
+  // Diversity depends on the number of texts: every arm's is measured on as many as the smallest has.
+  const diversityTexts = Math.min(...generations.map((all) => all.filter(({ valid }) => valid).length));
+  const evaluations = store.evaluations();
+  return arms.map((arm, i) => {
+    const trained = config.arms[arm]!.reward !== 'none';
+    const stored = evaluations.get(arm) as unknown as StoredEvaluation;
+    return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts }), {
+      name: arm,
+      seed: config.seed,
+      klPerSequence: store.steps(arm).at(-1)?.klPerSequence ?? null,
+      claimedInBand: stored.claimedInBand,
+      measuredInBand: stored.measuredInBand,
+      solverTrials: { offline: trained ? store.countTrials('label') : 0, inLoop: store.countTrials('train-generator', arm) },
+      seconds: {
+        ...(trained ? { label: store.secondsOf('label', ''), 'train-probe': store.secondsOf('train-probe', '') } : {}),
+        ...(trained ? { 'train-generator': store.secondsOf('train-generator', arm) } : {}),
+        evaluate: store.secondsOf('evaluate', arm),
+      },
+    });
+  });
+}
+
+function reportData(source: Source, title: string, results: Results, arms: readonly string[]): ReportData {
+  const { config, store } = source;
+  return {
+    title,
+    band: config.band,
+    results,
+    training: arms
+      .filter((arm) => store.steps(arm).length)
+      .map((arm) => ({
+        arm,
+        steps: store.steps(arm).map((row) => ({ ...row, measuredInBand: rescoredBandRate(source, arm, row.step) })),
+      })),
+    topics: arms.map((arm) => ({
+      arm,
+      shares: topicShares(store.tasks({ phase: 'evaluate', arm, valid: true }).map(({ topic }) => topic)),
+    })),
+    probes: probeReports(store) satisfies ProbeReport[],
+    samples: arms.map((arm) => ({ arm, tasks: sampleTasks(source, arm) })),
+  };
+}
+
+function sampleTasks({ store }: Source, arm: string): SampleTask[] {
+  const passes = new Map(store.labelledTasks({ phase: 'evaluate', arm }).map((task) => [task.id, task.passes]));
+  return store
+    .tasks({ phase: 'evaluate', arm })
+    .slice(0, SAMPLES)
+    .map((row) => ({
+      text: row.rendered ?? row.completion,
+      valid: row.valid,
+      outcome: row.outcome,
+      output: row.output,
+      topic: row.topic,
+      passes: passes.get(row.id) ?? null,
+    }));
+}

@@ -1,0 +1,149 @@
+/** What a phase works with: the run folder's store, the models in their engine, the sandbox and the domain, each opened when first needed. */
+import { createCodeDomain } from '../domain/azr/index.js';
+import type { CodeTask } from '../domain/azr/index.js';
+import { RunError, UserError } from '../errors.js';
+import type { Domain } from '../domain/domain.js';
+import { checkpointHash } from '../lm/checkpoint.js';
+import { EngineThread, LanguageModel } from '../lm/language-model.js';
+import type { Sandbox } from '../sandbox/sandbox.js';
+import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
+import { createLocalSolver } from '../solver/local-solver.js';
+import type { Solver } from '../solver/solver.js';
+import type { Json } from '../store/rows.js';
+import { RunStore } from '../store/store.js';
+import type { Config } from './config.js';
+import { findFile } from './paths.js';
+import type { ProgressFactory } from './progress.js';
+import { versions } from './versions.js';
+
+export interface RunOptions {
+  readonly config: Config;
+  /** The run folder. */
+  readonly folder: string;
+  /** Remove an old run there first. */
+  readonly fresh: boolean;
+  readonly progress: ProgressFactory;
+  /** Aborted when the user asks to stop: the phase ends after the batch it is in. */
+  readonly signal: AbortSignal;
+}
+
+/** The user asked to stop; what was done is committed. */
+export class Stopped extends Error {
+  constructor() {
+    super('stopped; the same command goes on from here');
+    this.name = 'Stopped';
+  }
+}
+
+type ModelFolders = Readonly<Record<keyof Config['models'], string>>;
+
+export class Workspace {
+  readonly config: Config;
+  readonly store: RunStore;
+  readonly domain: Domain<CodeTask>;
+  readonly progress: ProgressFactory;
+  readonly #signal: AbortSignal;
+  readonly #folders: ModelFolders;
+  #engine: Promise<EngineThread> | null = null;
+  readonly #models = new Map<string, Promise<LanguageModel>>();
+  #sandbox: Promise<Sandbox> | null = null;
+
+  private constructor(options: RunOptions, folders: ModelFolders, store: RunStore) {
+    this.config = options.config;
+    this.progress = options.progress;
+    this.#signal = options.signal;
+    this.#folders = folders;
+    this.store = store;
+    this.domain = createCodeDomain(options.config.domain);
+  }
+
+  /**
+   * Open a run folder for a configuration.
+   * @throws UserError when a model is missing or the folder holds another run; RunError when another process works in it.
+   */
+  static open(options: RunOptions): Workspace {
+    const folders = modelFolders(options.config);
+    const hashes = Object.fromEntries(Object.entries(folders).map(([role, folder]) => [role, checkpointHash(folder)]));
+    const store = RunStore.open(options.folder, { fresh: options.fresh });
+    try {
+      const { seed, ...config } = options.config;
+      store.startRun({ seed, config: { ...(config as { [key: string]: Json }), modelHashes: hashes }, versions: versions() });
+      return new Workspace(options, folders, store);
+    } catch (error) {
+      store.close();
+      throw error;
+    }
+  }
+
+  /** Open a run folder to read from, with the configuration that it holds. @throws UserError when it holds no run. */
+  static read(folder: string, progress: ProgressFactory, signal: AbortSignal): Workspace {
+    const store = RunStore.read(folder);
+    try {
+      const run = store.run();
+      if (!run) throw new UserError(`${folder} holds no run yet: start one with 'propel run'`);
+      const { modelHashes, ...config } = run.config as { modelHashes: Readonly<Record<string, string>> };
+      const options = { config: { ...config, seed: run.seed } as unknown as Config, folder, fresh: false, progress, signal };
+      const folders = modelFolders(options.config);
+      for (const [role, hash] of Object.entries(modelHashes)) {
+        if (checkpointHash(folders[role as keyof ModelFolders]) !== hash) {
+          throw new UserError(`${folders[role as keyof ModelFolders]} is not the ${role} that ${folder} was run with: its weights have changed`);
+        }
+      }
+      return new Workspace(options, folders, store);
+    } catch (error) {
+      store.close();
+      throw error;
+    }
+  }
+
+  /** @throws Stopped when the user has asked for it. */
+  checkpoint(): void {
+    if (this.#signal.aborted) throw new Stopped();
+  }
+
+  #startEngine(): Promise<EngineThread> {
+    return (this.#engine ??= EngineThread.start(this.config.engine));
+  }
+
+  #model(folder: string): Promise<LanguageModel> {
+    let model = this.#models.get(folder);
+    if (!model) {
+      model = this.#startEngine().then((engine) => LanguageModel.open(engine, folder));
+      this.#models.set(folder, model);
+    }
+    return model;
+  }
+
+  policy(): Promise<LanguageModel> {
+    return this.#model(this.#folders.policy);
+  }
+  reference(): Promise<LanguageModel> {
+    return this.#model(this.#folders.reference);
+  }
+  async solver(): Promise<Solver> {
+    return createLocalSolver(await this.#model(this.#folders.solver), this.config.solver);
+  }
+
+  sandbox(): Promise<Sandbox> {
+    const { workers } = this.config.sandbox;
+    return (this.#sandbox ??= createWasmSandbox({ size: workers }).catch((cause: Error) => {
+      throw new RunError(`the sandbox cannot start: ${cause.message}; see 'propel doctor'`, { cause });
+    }));
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([
+      this.#sandbox?.then((sandbox) => sandbox.close()),
+      this.#engine?.then((engine) => engine.close()),
+    ]);
+    this.store.close();
+  }
+}
+
+function modelFolders({ models }: Config): ModelFolders {
+  return {
+    policy: findFile(models.policy, 'models.policy'),
+    reference: findFile(models.reference, 'models.reference'),
+    solver: findFile(models.solver, 'models.solver'),
+  };
+}

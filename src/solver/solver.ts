@@ -1,0 +1,15 @@
+/** The Solver interface: questions in, K attempts at each out. */
+
+/** One attempt at a question. `error` is the infrastructure's fault: it is retried, and never counted. */
+export interface Attempt {
+  /** What the solver wrote. */
+  readonly answer: string;
+  /** `cut_off`: it ran past its limit, which is a fail whatever it wrote. */
+  readonly status: 'answered' | 'cut_off' | 'error';
+}
+
+export interface Solver {
+  readonly name: string;
+  /** For each question its `k` attempts; the same seed gives the same attempts. */
+  attempt(questions: readonly string[], k: number, seed: number): Promise<Attempt[][]>;
+}
