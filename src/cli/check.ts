@@ -13,7 +13,7 @@ interface Options {
   readonly timeout?: number;
 }
 
-export function registerCheck(program: Command): void {
+export function register(program: Command): void {
   program
     .command('check')
     .description('run the recorded tasks of a JSON Lines file in the sandbox and compare what comes out')

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { diagnose, type Diagnosis, type Part } from '../pipeline/doctor.js';
 import { alignColumns, printJson, printLines } from './output.js';
 
-export function registerDoctor(program: Command): void {
+export function register(program: Command): void {
   program
     .command('doctor')
     .description('test execution providers, sandbox, store and models, and say what to do where one does not work')

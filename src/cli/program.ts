@@ -1,9 +1,9 @@
 /** The program: its commands, and how a command that fails says so. */
 import { Command, CommanderError } from 'commander';
 import { versions } from '../pipeline/versions.js';
-import { registerCheck } from './check.js';
+import { register as registerCheck } from './check.js';
 import { register as registerConfig } from './config.js';
-import { registerDoctor } from './doctor.js';
+import { register as registerDoctor } from './doctor.js';
 import { register as registerEvaluate } from './evaluate.js';
 import { register as registerLabel } from './label.js';
 import { register as registerReport } from './report.js';
