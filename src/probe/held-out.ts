@@ -1,0 +1,94 @@
+/** How good band logits are on tasks that were not used to fit or choose them. */
+import { bootstrap, pairedBootstrap } from '../metrics/bootstrap.js';
+import type { BootstrapResult, Statistic } from '../metrics/bootstrap.js';
+import type { Interval } from '../metrics/interval.js';
+import { auroc, averagePrecision, brierScore, expectedCalibrationError, reliabilityBins } from '../metrics/probe-metrics.js';
+import type { ReliabilityBin } from '../metrics/probe-metrics.js';
+import { bandProbabilities } from './count-head.js';
+
+export interface Estimate {
+  readonly value: number;
+  /** Percentile bootstrap, 95%. */
+  readonly interval: Interval;
+}
+
+export interface HeldOutMetrics {
+  readonly auroc: Estimate;
+  readonly averagePrecision: Estimate;
+  /** Over bins of equal mass. */
+  readonly calibrationError: Estimate;
+  readonly brier: Estimate;
+  readonly reliability: readonly ReliabilityBin[];
+}
+
+/** Bins of the calibration error and the reliability diagram. */
+const BINS = 10;
+const RESAMPLES = 1000;
+
+export function heldOutMetrics(inBand: readonly boolean[], logits: ArrayLike<number>, seed: number): HeldOutMetrics {
+  const probabilities = bandProbabilities(logits);
+  const estimate = (metric: (labels: readonly boolean[], scores: Float64Array) => number, scores: ArrayLike<number>): Estimate => {
+    const { estimate: value, interval } = bootstrap(inBand.length, resampled(metric, inBand, scores), { seed, resamples: RESAMPLES });
+    return { value, interval };
+  };
+  return {
+    auroc: estimate(auroc, logits),
+    averagePrecision: estimate(averagePrecision, logits),
+    calibrationError: estimate((labels, p) => expectedCalibrationError(labels, p, BINS), probabilities),
+    brier: estimate(brierScore, probabilities),
+    reliability: reliabilityBins(inBand, probabilities, BINS),
+  };
+}
+
+/** A task with the logits that fits on the other folds gave it. */
+export interface OutOfFoldRow {
+  readonly taskId: string;
+  readonly inBand: boolean;
+  readonly probeLogit: number;
+  readonly lengthLogit: number;
+  readonly ngramLogit: number;
+}
+
+export interface BaselineComparison {
+  /** Mean AUROC over the runs. */
+  readonly probe: number;
+  readonly length: number;
+  readonly ngram: number;
+  /** Probe − baseline, by a paired bootstrap that keeps every run's size; `aboveZero` is the share of resamples where the probe wins. */
+  readonly overLength: BootstrapResult;
+  readonly overNgram: BootstrapResult;
+}
+
+/**
+ * Compare a probe with its baselines on out-of-fold predictions, pooled over runs (one list a run, e.g. of another seed). The statistic is
+ * the mean of the runs' AUROCs, so that a run's logits are only ever compared with its own.
+ */
+export function compareWithBaselines(runs: readonly (readonly OutOfFoldRow[])[], seed: number): BaselineComparison {
+  const rows = runs.flat();
+  const strata = runs.flatMap((run, r) => run.map(() => r));
+  const meanAuroc = (logit: (row: OutOfFoldRow) => number): Statistic => {
+    const [labels, logits] = [rows.map((row) => row.inBand), rows.map(logit)];
+    const statistic = resampled(auroc, labels, logits);
+    return (indices) => {
+      let sum = 0;
+      let from = 0;
+      // Resamples come stratum by stratum, each of its run's size.
+      for (const run of runs) sum += statistic(indices.subarray(from, (from += run.length)));
+      return sum / runs.length;
+    };
+  };
+  const all = Int32Array.from(rows, (_, i) => i);
+  const probe = meanAuroc((row) => row.probeLogit);
+  const length = meanAuroc((row) => row.lengthLogit);
+  const ngram = meanAuroc((row) => row.ngramLogit);
+  const over = (baseline: Statistic) => pairedBootstrap(rows.length, probe, baseline, { seed, resamples: RESAMPLES, strata });
+  return { probe: probe(all), length: length(all), ngram: ngram(all), overLength: over(length), overNgram: over(ngram) };
+}
+
+function resampled(
+  metric: (labels: readonly boolean[], scores: Float64Array) => number,
+  labels: readonly boolean[],
+  scores: ArrayLike<number>,
+): Statistic {
+  return (indices) => metric(Array.from(indices, (i) => labels[i]!), Float64Array.from(indices, (i) => scores[i]!));
+}

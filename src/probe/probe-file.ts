@@ -1,0 +1,130 @@
+/** A probe on disk: `NAME.safetensors` with its numbers and `NAME.json`, its card. */
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../errors.js';
+import { POOLINGS } from '../lm/engine.js';
+import { readTensors, writeTensors } from '../lm/safetensors.js';
+import type { Tensor } from '../onnx/session.js';
+import { sha256OfFile, writeFileAtomic } from '../store/files.js';
+import { HEADS, headShape } from './count-head.js';
+import type { ReferenceModel } from './features.js';
+import { Probe } from './probe.js';
+
+const interval = z.tuple([z.number(), z.number()]).readonly();
+const estimate = z.strictObject({ value: z.number(), interval });
+const heldOut = z.strictObject({
+  auroc: estimate,
+  averagePrecision: estimate,
+  calibrationError: estimate,
+  brier: estimate,
+  reliability: z.array(z.strictObject({ count: z.int(), predicted: z.number(), observed: z.number() })).readonly(),
+});
+const choice = z.strictObject({ head: z.enum(HEADS), l2: z.number(), validationLoss: z.number() });
+const spec = z.array(z.strictObject({ layer: z.int().min(0), pooling: z.enum(POOLINGS) })).min(1).readonly();
+
+const cardSchema = z.strictObject({
+  format: z.literal('propel-probe-1'),
+  name: z.string(),
+  model: z.strictObject({ name: z.string(), hash: z.string() }),
+  features: spec,
+  /** Columns that each feature contributes. */
+  width: z.int().positive(),
+  head: z.enum(HEADS),
+  /** Attempts a task. */
+  k: z.int().positive(),
+  band: z.strictObject({ min: z.int(), max: z.int() }),
+  l2: z.number(),
+  /** Every candidate with its best penalty, best first; the loss is the band's mean −log P on the validation part. */
+  candidates: z.array(z.strictObject({ ...choice.shape, features: spec })).readonly(),
+  tasks: z.strictObject({ train: z.int(), validation: z.int(), test: z.int() }),
+  /** Whether the training part was drawn with replacement. */
+  resampled: z.boolean(),
+  /** Share of all labelled tasks that are in band. */
+  baseRate: z.number(),
+  heldOut,
+  baselines: z.strictObject({
+    length: z.strictObject({ ...choice.shape, heldOut }),
+    ngram: z.strictObject({ ...choice.shape, heldOut }),
+  }),
+  seed: z.number(),
+  versions: z.record(z.string(), z.string()),
+});
+
+export type ProbeCard = z.infer<typeof cardSchema>;
+
+/** Write a probe into a folder. @returns the weights' path and the SHA-256 that the card seals them with. */
+export function saveProbe(folder: string, probe: Probe, card: ProbeCard): { path: string; sha256: string } {
+  const path = join(folder, `${card.name}.safetensors`);
+  const { weights, offsets, standardisation } = probe.head;
+  const vector = (data: Float32Array): Tensor => ({ shape: [data.length], data });
+  const { outputs } = headShape(probe.head.kind, probe.head.k);
+  writeTensors(
+    path,
+    new Map([
+      ['weights', { shape: [outputs, weights.length / outputs], data: weights }],
+      ['offsets', vector(offsets)],
+      ['mean', vector(standardisation.mean)],
+      ['sd', vector(standardisation.sd)],
+      ['logit_scale', vector(Float32Array.of(probe.scale.mean, probe.scale.sd))],
+    ]),
+  );
+  const sha256 = sha256OfFile(path);
+  writeFileAtomic(cardPath(path), `${JSON.stringify({ ...card, weightsSha256: sha256 }, null, 2)}\n`);
+  return { path, sha256 };
+}
+
+/**
+ * Read a probe for the reference model that it is to be used with.
+ * @throws UserError when a file is missing or corrupt, the two do not belong together, or the probe was trained on another model.
+ */
+export function loadProbe(path: string, reference: Pick<ReferenceModel, 'hash' | 'folder'>): { probe: Probe; card: ProbeCard } {
+  const { weightsSha256, ...card } = readCard(cardPath(path));
+  if (card.model.hash !== reference.hash) {
+    throw new UserError(
+      `${path}: the probe was trained on model ${card.model.name} (${card.model.hash.slice(0, 12)}), the reference is ` +
+        `${basename(reference.folder)} (${reference.hash.slice(0, 12)}); train a probe for it, or set the reference it was trained on`,
+    );
+  }
+  const tensors = readTensors(path);
+  if (sha256OfFile(path) !== weightsSha256) {
+    throw new UserError(`${path} is not the file that ${cardPath(path)} was written for; train the probe again`);
+  }
+  const columns = card.features.length * card.width;
+  const shape = headShape(card.head, card.k);
+  const tensor = (name: string, expected: readonly number[]): Float32Array => {
+    const found = tensors.get(name);
+    if (found?.shape.join() !== expected.join()) {
+      throw new UserError(`${path}: tensor '${name}' is [${found?.shape.join() ?? 'missing'}], the card calls for [${expected.join()}]`);
+    }
+    return found.data;
+  };
+  const [mean, sd] = tensor('logit_scale', [2]) as unknown as [number, number];
+  const head = {
+    kind: card.head,
+    k: card.k,
+    band: card.band,
+    standardisation: { mean: tensor('mean', [columns]), sd: tensor('sd', [columns]) },
+    weights: tensor('weights', [shape.outputs, columns]),
+    offsets: tensor('offsets', [shape.offsets]),
+  };
+  return { probe: new Probe(card.features, head, { mean, sd }), card };
+}
+
+function cardPath(path: string): string {
+  return path.replace(/\.safetensors$/, '.json');
+}
+
+function readCard(path: string): ProbeCard & { weightsSha256: string } {
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new UserError(code ? `${path} cannot be read (${code}): a probe needs its card` : `${path} is not valid JSON: ${message}`, { cause });
+  }
+  const parsed = cardSchema.extend({ weightsSha256: z.string() }).safeParse(json);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0]!;
+  throw new UserError(`${path} is not a probe's card: ${issue.path.join('.') || 'document'}: ${issue.message}`);
+}

@@ -1,0 +1,214 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RunError, UserError } from '../errors.js';
+import { auroc } from '../metrics/probe-metrics.js';
+import { deriveSeed, seededRandom } from '../metrics/random.js';
+import type { FeatureSpec, ReferenceModel } from './features.js';
+import { compareWithBaselines } from './held-out.js';
+import { scoreTexts } from './probe.js';
+import { loadProbe, saveProbe } from './probe-file.js';
+import { trainProbes } from './train-probes.js';
+import type { LabelledTask, ProbeInput, ProbeSettings, TrainedProbes } from './train-probes.js';
+
+const K = 4;
+const band = { min: 1, max: 2 };
+const WIDTH = 3;
+
+/**
+ * A stand-in for a language model: a text is words of one letter, a token a letter, and a state's first number the share of `a` among
+ * tokens at layer 1 and noise elsewhere.
+ */
+const reference: ReferenceModel = {
+  folder: '/models/stand-in',
+  hash: 'f'.repeat(64),
+  config: { width: WIDTH, maxPositions: 40 } as ReferenceModel['config'],
+  tokenizer: { bos: 0, encode: (text: string) => [...text].map((letter) => letter.charCodeAt(0) - 96) } as ReferenceModel['tokenizer'],
+  hiddenStates: async ({ sequences, layers, poolings }) =>
+    new Map(
+      layers.map((layer) => {
+        const data = sequences.flatMap((sequence) => {
+          const share = sequence.filter((token) => token === 1).length / sequence.length;
+          return poolings.flatMap((pooling) => {
+            const random = seededRandom(`${layer} ${pooling} ${sequence.join()}`);
+            return [layer === 1 && pooling === 'mean' ? share : random(), random(), random()];
+          });
+        });
+        return [layer, { shape: [sequences.length, poolings.length, WIDTH], data: Float32Array.from(data) }];
+      }),
+    ),
+};
+
+/** Texts of equal length; passes ~ Binomial(K, p), p falling as the share of `a` grows. */
+function plantedTasks(count: number): LabelledTask[] {
+  const random = seededRandom('planted tasks');
+  return Array.from({ length: count }, (_, i) => {
+    const share = random();
+    const text = Array.from({ length: 30 }, () => (random() < share ? 'a' : 'bcdefgh'[Math.floor(random() * 7)]!)).join('');
+    const p = 1 / (1 + Math.exp(8 * (share - 0.4)));
+    return { id: `task ${i}`, text, passes: Array.from({ length: K }, random).filter((u) => u < p).length };
+  });
+}
+
+const informative: FeatureSpec = [{ layer: 1, pooling: 'mean' }];
+const noise: FeatureSpec = [{ layer: 2, pooling: 'last' }];
+const input: ProbeInput = { reference, tasks: plantedTasks(400), k: K, band, seed: 5, versions: { propel: '1.2.3' } };
+const settings: ProbeSettings = {
+  head: 'counts',
+  features: [noise, informative],
+  l2: [0.01, 0.1],
+  validationShare: 0.2,
+  testShare: 0.2,
+  members: 2,
+  folds: 5,
+};
+
+let folder: string;
+let trained: TrainedProbes;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'propel-probe-'));
+  trained = await trainProbes(input, settings);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('training', () => {
+  test('validation finds the features that know, and they rank the held-out tasks', () => {
+    const { card } = trained.members[0]!;
+    expect(card.features).toEqual(informative);
+    expect(card.candidates.map(({ features }) => features)).toEqual([informative, noise]);
+    expect(card.heldOut.auroc.value).toBeGreaterThan(0.7);
+    const [low, high] = card.heldOut.auroc.interval;
+    expect(low).toBeLessThan(card.heldOut.auroc.value);
+    expect(high).toBeGreaterThan(card.heldOut.auroc.value);
+    expect(card.heldOut.calibrationError.value).toBeLessThan(0.2);
+    expect(card.tasks).toEqual({ train: 240, validation: 80, test: 80 });
+  });
+
+  test('the length of texts of equal length says nothing', () => {
+    expect(trained.members[0]!.card.baselines.length.heldOut.auroc.value).toBe(0.5);
+  });
+
+  test('members differ: other features, another split, a training part drawn again', () => {
+    const [first, second] = trained.members;
+    expect(second!.card.features).toEqual(noise);
+    expect(second!.parts).not.toEqual(first!.parts);
+    expect([first!.card.resampled, second!.card.resampled]).toEqual([false, true]);
+  });
+
+  test('the scale is that of the labelled tasks', async () => {
+    const { probe } = trained.members[0]!;
+    const [logits] = await scoreTexts(reference, [probe], input.tasks.map(({ text }) => text));
+    const mean = logits!.reduce((a, b) => a + b, 0) / logits!.length;
+    expect(probe.scale.mean).toBeCloseTo(mean, 6);
+    expect(probe.scale.sd).toBeGreaterThan(0);
+  });
+
+  test('out-of-fold rows cover every task and compare with the baselines', () => {
+    const rows = trained.outOfFold;
+    expect(rows.map(({ taskId }) => taskId)).toEqual(input.tasks.map(({ id }) => id));
+    const comparison = compareWithBaselines([rows], 1);
+    expect(comparison.probe).toBeCloseTo(auroc(rows.map((r) => r.inBand), rows.map((r) => r.probeLogit)), 12);
+    expect(comparison.probe).toBeGreaterThan(0.7);
+    expect(comparison.overLength.interval[0]).toBeGreaterThan(0);
+    expect(comparison.overLength.aboveZero).toBe(1);
+  });
+
+  test('the same seed gives the same probes, another seed others', async () => {
+    expect(await trainProbes(input, settings)).toEqual(trained);
+    const other = await trainProbes({ ...input, seed: 6 }, { ...settings, members: 1 });
+    expect(other.members[0]!.probe.head.weights).not.toEqual(trained.members[0]!.probe.head.weights);
+  });
+
+  test('too few tasks in band are refused', async () => {
+    const tasks = input.tasks.map((task, i) => ({ ...task, passes: i < 3 ? 1 : 4 }));
+    const failure = trainProbes({ ...input, tasks }, settings);
+    await expect(failure).rejects.toThrow(RunError);
+    await expect(failure).rejects.toThrow('3 of 400 labelled tasks are in band (1 to 2 of 4); a probe needs at least 10 in');
+  });
+
+  test('progress ends at its total', async () => {
+    const seen: [number, number][] = [];
+    await trainProbes(input, { ...settings, members: 1, folds: 2 }, (done, total) => seen.push([done, total]));
+    expect(seen).toHaveLength(9);
+    expect(seen.at(-1)).toEqual([9, 9]);
+  });
+});
+
+describe('files', () => {
+  const texts = ['abc', 'a'.repeat(100), ''];
+
+  test.each(['counts', 'ordinal', 'band'] as const)('a %s probe scores alike, to the bit, after it is saved and loaded', async (head) => {
+    const { probe, card } = (await trainProbes(input, { ...settings, head, members: 1, folds: 2 })).members[0]!;
+    const { path } = saveProbe(join(folder, head), probe, card);
+    const loaded = loadProbe(path, reference);
+    expect(loaded.card).toEqual(card);
+    expect(loaded.probe.scale).toEqual(probe.scale);
+    expect(await scoreTexts(reference, [loaded.probe], texts)).toEqual(await scoreTexts(reference, [probe], texts));
+  });
+
+  test('the same probe gives the same bytes', () => {
+    const { probe, card } = trained.members[0]!;
+    const [once, again] = ['once', 'again'].map((name) => saveProbe(join(folder, name), probe, card));
+    expect(once!.sha256).toBe(again!.sha256);
+    const text = ['once', 'again'].map((name) => readFileSync(join(folder, name, 'probe-0.json'), 'utf8'));
+    expect(text[0]).toBe(text[1]);
+  });
+
+  /** A saved probe whose files can be spoilt. */
+  function saved(name: string): { path: string; cardFile: string } {
+    const { probe, card } = trained.members[0]!;
+    const { path } = saveProbe(join(folder, name), probe, card);
+    return { path, cardFile: path.replace('.safetensors', '.json') };
+  }
+  function refusal(path: string, model = reference): string {
+    try {
+      loadProbe(path, model);
+    } catch (error) {
+      expect(error).toBeInstanceOf(UserError);
+      expect((error as Error).message).not.toContain('\n');
+      return (error as Error).message;
+    }
+    throw new Error('it loaded');
+  }
+
+  test('a probe of another model is refused by name', () => {
+    const { path } = saved('model');
+    expect(refusal(path, { ...reference, folder: '/models/other', hash: '0'.repeat(64) })).toContain(
+      'the probe was trained on model stand-in (ffffffffffff), the reference is other (000000000000)',
+    );
+  });
+
+  test('missing files are named', () => {
+    expect(refusal(join(folder, 'absent.safetensors'))).toContain('absent.json cannot be read (ENOENT)');
+    const { path } = saved('weights');
+    rmSync(path);
+    expect(refusal(path)).toContain('probe-0.safetensors cannot be read (ENOENT)');
+  });
+
+  test('a card that is cut off, or lacks a field, is refused', () => {
+    const { path, cardFile } = saved('card');
+    const text = readFileSync(cardFile, 'utf8');
+    writeFileSync(cardFile, text.slice(0, 200));
+    expect(refusal(path)).toContain('probe-0.json is not valid JSON');
+    writeFileSync(cardFile, text.replace('"width"', '"depth"'));
+    expect(refusal(path)).toContain("is not a probe's card: width");
+  });
+
+  test('weights that are cut off, changed, or of another probe are refused', async () => {
+    const { path } = saved('bytes');
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.subarray(0, bytes.length - 4));
+    expect(refusal(path)).toContain('the file is cut off');
+    const flipped = Buffer.from(bytes);
+    flipped[bytes.length - 1]! ^= 1;
+    writeFileSync(path, flipped);
+    expect(refusal(path)).toContain('is not the file that');
+  });
+});
+
+test('seeds of members do not depend on how many there are', async () => {
+  const alone = await trainProbes(input, { ...settings, members: 1 });
+  expect(alone.members[0]).toEqual(trained.members[0]);
+  expect(deriveSeed(5, 'probe member', 0)).not.toBe(deriveSeed(5, 'probe member', 1));
+});

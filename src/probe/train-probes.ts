@@ -1,0 +1,226 @@
+/** Training the probes of a run: an ensemble whose members differ, their baselines and cards, and out-of-fold predictions. */
+import { basename } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { RunError } from '../errors.js';
+import { deriveSeed } from '../metrics/random.js';
+import { logitScale } from '../reward/probe-reward.js';
+import { lengthFeatures, ngramFeatures } from './baselines.js';
+import { isInBand } from './count-head.js';
+import type { Band, HeadKind } from './count-head.js';
+import { formatSpec, PooledStates, tokenSequences } from './features.js';
+import type { FeatureSpec, ReferenceModel } from './features.js';
+import { heldOutMetrics } from './held-out.js';
+import type { OutOfFoldRow } from './held-out.js';
+import { Probe } from './probe.js';
+import type { ProbeCard } from './probe-file.js';
+import { fitChoice, rankChoices } from './selection.js';
+import type { Candidate, Choice, Labels } from './selection.js';
+import { assignFolds, resample, splitTasks } from './split.js';
+import type { Part } from './split.js';
+
+/** A valid task with all its attempts graded. */
+export interface LabelledTask {
+  readonly id: string;
+  /** What the reference model reads. */
+  readonly text: string;
+  readonly passes: number;
+}
+
+export interface ProbeInput {
+  readonly reference: ReferenceModel;
+  readonly tasks: readonly LabelledTask[];
+  /** Attempts a task. */
+  readonly k: number;
+  readonly band: Band;
+  readonly seed: number;
+  /** Of what makes the probe, for its card. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+export interface ProbeSettings {
+  readonly head: HeadKind;
+  /** Candidate features; the validation part chooses. */
+  readonly features: readonly FeatureSpec[];
+  /** Candidate penalties: l2/2 · ‖weights‖² beside the mean loss; the validation part chooses. */
+  readonly l2: readonly number[];
+  readonly validationShare: number;
+  readonly testShare: number;
+  /** Members of the ensemble. */
+  readonly members: number;
+  /** Folds of the out-of-fold predictions. */
+  readonly folds: number;
+}
+
+export interface TrainedProbe {
+  readonly probe: Probe;
+  readonly card: ProbeCard;
+  /** The part that each task had in training this member. */
+  readonly parts: readonly Part[];
+}
+
+export interface TrainedProbes {
+  readonly members: readonly TrainedProbe[];
+  readonly outOfFold: readonly OutOfFoldRow[];
+}
+
+export type OnProgress = (done: number, total: number) => void;
+
+type Kind = 'probe' | 'length' | 'ngram';
+
+/**
+ * Member 0 is the best candidate on all of its training part: the probe to use alone. Every further member has its own split, draws its
+ * training part with replacement, and takes the best features that no earlier member has while there are any.
+ * @throws RunError when too few tasks are in or out of band to fit and test.
+ */
+export async function trainProbes(input: ProbeInput, settings: ProbeSettings, onProgress: OnProgress = () => {}): Promise<TrainedProbes> {
+  const trainer = await ProbeTrainer.create(input, settings, onProgress);
+  const members: TrainedProbe[] = [];
+  for (let member = 0; member < settings.members; member++) {
+    members.push(await trainer.trainMember(member, new Set(members.map(({ probe }) => formatSpec(probe.spec)))));
+  }
+  return { members, outOfFold: await trainer.predictOutOfFold() };
+}
+
+class ProbeTrainer {
+  readonly #input: ProbeInput;
+  readonly #settings: ProbeSettings;
+  readonly #labels: Labels;
+  readonly #inBand: readonly boolean[];
+  readonly #candidates: Readonly<Record<Kind, readonly Candidate[]>>;
+  readonly #onProgress: OnProgress;
+  #done = 0;
+
+  private constructor(input: ProbeInput, settings: ProbeSettings, candidates: Record<Kind, Candidate[]>, onProgress: OnProgress) {
+    this.#input = input;
+    this.#settings = settings;
+    this.#labels = { counts: input.tasks.map(({ passes }) => passes), k: input.k, band: input.band };
+    this.#inBand = this.#labels.counts.map((count) => isInBand(count, input.band));
+    this.#candidates = candidates;
+    this.#onProgress = onProgress;
+  }
+
+  static async create(input: ProbeInput, settings: ProbeSettings, onProgress: OnProgress): Promise<ProbeTrainer> {
+    requireBothClasses(input, settings.folds);
+    const texts = input.tasks.map(({ text }) => text);
+    const sequences = tokenSequences(input.reference, texts);
+    const states = await PooledStates.extract(input.reference, sequences, settings.features);
+    const lengths = lengthFeatures(texts, sequences);
+    const candidates = {
+      probe: settings.features.map((spec) => ({ name: formatSpec(spec), features: () => states.matrix(spec), standardised: true })),
+      length: [{ name: 'length', features: () => lengths, standardised: true }],
+      ngram: [{ name: 'ngram', features: (training: readonly number[]) => ngramFeatures(sequences, training), standardised: false }],
+    };
+    return new ProbeTrainer(input, settings, candidates, onProgress);
+  }
+
+  async trainMember(member: number, taken: ReadonlySet<string>): Promise<TrainedProbe> {
+    const { reference, k, band, versions } = this.#input;
+    const { features } = this.#settings;
+    const seed = deriveSeed(this.#input.seed, 'probe member', member);
+    const shares = { validation: this.#settings.validationShare, test: this.#settings.testShare };
+    const parts = splitTasks(this.#inBand, shares, deriveSeed(seed, 'split', 0));
+    const [whole, validation, test] = (['train', 'validation', 'test'] as const).map((part) => rowsWhere(parts, part)) as [number[], number[], number[]];
+    const resampled = member > 0;
+    const train = resampled ? resample(whole, deriveSeed(seed, 'resample', 0)) : whole;
+    const measure = (logits: Float64Array) =>
+      heldOutMetrics(test.map((row) => this.#inBand[row]!), test.map((row) => logits[row]!), deriveSeed(seed, 'intervals', 0));
+
+    const ranked = await this.#rank('probe', train, validation);
+    const chosen = ranked.find(({ candidate }) => !taken.has(candidate.name)) ?? ranked[0]!;
+    const { head, logits } = await fitChoice(this.#labels, chosen, [...train, ...validation]);
+    const specOf = ({ candidate }: Choice) => features[this.#candidates.probe.indexOf(candidate)]!;
+    const baseline = async (kind: 'length' | 'ngram') => {
+      // Baselines stand beside every member as they are: fitted to all of its training part.
+      const [best] = await this.#rank(kind, whole, validation);
+      const fitted = await fitChoice(this.#labels, best!, [...whole, ...validation]);
+      return { ...choiceOf(best!), heldOut: measure(fitted.logits) };
+    };
+    const card: ProbeCard = {
+      format: 'propel-probe-1',
+      name: `probe-${member}`,
+      model: { name: basename(reference.folder), hash: reference.hash },
+      features: specOf(chosen),
+      width: reference.config.width,
+      head: chosen.head,
+      k,
+      band: { min: band.min, max: band.max },
+      l2: chosen.l2,
+      candidates: ranked.map((choice) => ({ features: specOf(choice), ...choiceOf(choice) })),
+      tasks: { train: whole.length, validation: validation.length, test: test.length },
+      resampled,
+      baseRate: this.#inBand.filter(Boolean).length / this.#inBand.length,
+      heldOut: measure(logits),
+      baselines: { length: await baseline('length'), ngram: await baseline('ngram') },
+      seed: this.#input.seed,
+      versions,
+    };
+    return { probe: new Probe(card.features, head, float32Scale(logits)), card, parts };
+  }
+
+  /** Predictions for every task by fits and choices that never saw it. */
+  async predictOutOfFold(): Promise<OutOfFoldRow[]> {
+    const { folds, validationShare } = this.#settings;
+    const seed = deriveSeed(this.#input.seed, 'probe folds', 0);
+    const foldOf = assignFolds(this.#inBand, folds, seed);
+    const predicted: Record<Kind, Float64Array> = {
+      probe: new Float64Array(foldOf.length),
+      length: new Float64Array(foldOf.length),
+      ngram: new Float64Array(foldOf.length),
+    };
+    for (let fold = 0; fold < folds; fold++) {
+      const inside = rowsWhere(foldOf.map((of) => of === fold), true);
+      const outside = rowsWhere(foldOf.map((of) => of === fold), false);
+      // Of what is left a share chooses, as for a member.
+      const chooses = assignFolds(outside.map((row) => this.#inBand[row]!), Math.round(1 / validationShare), deriveSeed(seed, 'validation', fold));
+      const train = outside.filter((_, i) => chooses[i] !== 0);
+      const validation = outside.filter((_, i) => chooses[i] === 0);
+      for (const kind of ['probe', 'length', 'ngram'] as const) {
+        const [best] = await this.#rank(kind, train, validation);
+        const { logits } = await fitChoice(this.#labels, best!, outside);
+        for (const row of inside) predicted[kind][row] = logits[row]!;
+      }
+    }
+    return this.#input.tasks.map(({ id }, row) => ({
+      taskId: id,
+      inBand: this.#inBand[row]!,
+      probeLogit: predicted.probe[row]!,
+      lengthLogit: predicted.length[row]!,
+      ngramLogit: predicted.ngram[row]!,
+    }));
+  }
+
+  async #rank(kind: Kind, train: readonly number[], validation: readonly number[]): Promise<Choice[]> {
+    const { head, l2, members, folds } = this.#settings;
+    // A baseline may also be a plain logistic: it gets the better of the two.
+    const heads: HeadKind[] = kind === 'probe' || head === 'band' ? [head] : [head, 'band'];
+    const choices = await rankChoices(this.#labels, this.#candidates[kind], heads, l2, { train, validation });
+    this.#onProgress(++this.#done, 3 * (members + folds));
+    // Let timers and signals have their turn.
+    await setImmediate();
+    return choices;
+  }
+}
+
+function choiceOf({ head, l2, validationLoss }: Choice) {
+  return { head, l2, validationLoss };
+}
+
+function rowsWhere<T>(values: readonly T[], wanted: T): number[] {
+  return values.flatMap((value, row) => (value === wanted ? [row] : []));
+}
+
+/** The scale as the probe's file holds it, so that a probe scores alike before and after it is saved. */
+function float32Scale(logits: Float64Array) {
+  const { mean, sd } = logitScale(logits);
+  return { mean: Math.fround(mean), sd: Math.fround(sd) };
+}
+
+function requireBothClasses({ tasks, band, k }: ProbeInput, folds: number): void {
+  const inside = tasks.filter(({ passes }) => isInBand(passes, band)).length;
+  const least = 2 * folds;
+  if (inside >= least && tasks.length - inside >= least) return;
+  throw new RunError(
+    `${inside} of ${tasks.length} labelled tasks are in band (${band.min} to ${band.max} of ${k}); a probe needs at least ${least} in ` +
+      `and ${least} out of it: label more tasks, or use a solver nearer to their difficulty`,
+  );
+}
