@@ -28,6 +28,11 @@ describe('mergePass', () => {
     },
   );
 
+  it('leaves addresses out of the message', () => {
+    const [merged] = mergePass([ok('<object object at 0xd50450>')], [ok('<object object at 0xdc9c80>')]);
+    expect(merged?.detail).toBe('gave <object object at 0x…>, then <object object at 0x…>');
+  });
+
   it('shows at most 80 characters of each value', () => {
     const [merged] = mergePass([ok('a'.repeat(200))], [ok('b')]);
     expect(merged?.detail).toBe(`gave ${'a'.repeat(80)}…, then b`);

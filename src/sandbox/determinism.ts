@@ -38,6 +38,8 @@ function nondeterministic(detail: string): CallResult {
   return { outcome: 'nondeterministic', repr: null, detail };
 }
 
-function shorten(text: string): string {
+/** Short enough for a message, and without addresses, which depend on how the program was asked. */
+function shorten(value: string): string {
+  const text = value.replace(/\b0x[0-9a-f]+/g, '0x…');
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`;
 }

@@ -21,7 +21,11 @@ const HOST: readonly Case[] = [
   attack('lists a folder', 'import os\ndef f(): return os.listdir("/")', FORBIDDEN),
   attack('removes a file', 'import os\ndef f(): os.remove("/tmp/x")', FORBIDDEN),
   attack('looks into its environment', 'import os\ndef f(): return dict(os.environ)', repr('{}')),
-  attack('asks whether a file exists', 'import os\ndef f(): return os.path.exists("/etc/passwd")', FORBIDDEN),
+  attack(
+    'asks whether files exist',
+    'import os\ndef f(): return os.path.exists("/etc/passwd"), os.path.isdir("/"), os.access("/", 0), os.path.abspath("a")',
+    repr("(False, False, False, '/a')"),
+  ),
   attack('asks for its process', 'import os\ndef f(): return os.getpid()', FORBIDDEN),
   attack(
     'works with paths as text',

@@ -26,8 +26,10 @@ _HOST_EVENTS = frozenset('''
 _HOST_FUNCTIONS = '''
     system popen fork forkpty execl execle execlp execlpe execv execve execvp execvpe spawnl spawnle spawnlp spawnlpe spawnv
     spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile kill killpg wait waitpid nice setuid setgid getuid getgid
-    stat lstat access readlink statvfs getcwd getcwdb chdir uname getpid getppid getlogin cpu_count getloadavg
+    uname getpid getppid getlogin cpu_count getloadavg
 '''.split()
+# Functions that look for a file: a program finds none, whatever the host holds.
+_FILE_FUNCTIONS = 'stat lstat readlink statvfs chdir'.split()
 _READ_EVENTS = frozenset(('open', 'os.listdir', 'os.scandir'))
 
 
@@ -101,6 +103,13 @@ class Policy:
                 policy.refuse(ForbiddenAccess('host access: os.' + name))
             return refused
 
+        def finds_nothing(path, *arguments, **named):
+            raise FileNotFoundError(2, 'No such file or directory', path)
+
+        for name in _FILE_FUNCTIONS:
+            setattr(os, name, finds_nothing)
+        os.access = lambda path, mode, **named: False
+        os.getcwd, os.getcwdb = lambda: '/', lambda: b'/'
         for name in _HOST_FUNCTIONS:
             setattr(os, name, refusing(name))
         builtins.__import__ = guarded_import

@@ -113,6 +113,11 @@ export class Interpreter {
     return this.#python.memory.buffer.byteLength - DEEP_STACK_BYTES;
   }
 
+  /** The memory that the next program will not get, because this one made it grow; 0 when it did not. */
+  get grownBytes(): number {
+    return this.memoryBytes === this.#image.length ? 0 : this.memoryBytes;
+  }
+
   /** Back to the snapshot, on the given stack. A memory that has grown cannot shrink, so then the instance is replaced. */
   restore(stack: Stack): void {
     if (this.memoryBytes !== this.#image.length) {

@@ -37,7 +37,8 @@ export interface PassReply {
 
 export interface LiteralsReply {
   readonly kind: 'literals';
-  readonly literals: readonly (string | null)[];
+  /** Null when the interpreter gave up on one of them. */
+  readonly literals: readonly (string | null)[] | null;
   readonly milliseconds: number;
 }
 

@@ -87,10 +87,11 @@ function collect(interpreter: Interpreter, count: number, resultBytes: number): 
 }
 
 export function serveLiterals(interpreter: Interpreter, request: LiteralsRequest): Omit<LiteralsReply, 'milliseconds'> {
-  const text = prepare(interpreter, { literals: request.texts }, 'own');
-  if (typeof text !== 'string') return { kind: 'literals', literals: request.texts.map(() => null) };
-  const { literals } = JSON.parse(text) as { literals: (string | null)[] };
-  return { kind: 'literals', literals };
+  const question = { literals: request.texts };
+  let answer = prepare(interpreter, question, 'own');
+  if (typeof answer !== 'string' && answer.kind === 'stack') answer = prepare(interpreter, question, 'deep');
+  if (typeof answer !== 'string') return { kind: 'literals', literals: null };
+  return { kind: 'literals', literals: (JSON.parse(answer) as { literals: (string | null)[] }).literals };
 }
 
 /** Hands a request over to a fresh interpreter; its answer in JSON, or how it ended without one. */

@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import { markNondeterministic, mergePass, PASSES } from '../determinism.js';
 import {
   DEFAULT_LIMITS,
+  SandboxError,
   type CallResult,
   type Limits,
   type Outcome,
@@ -43,7 +44,7 @@ const MAX_MEMORY_MIB = 4096;
 const BOOT_ATTEMPTS = 2;
 const LITERALS_TIMEOUT_MS = 5000;
 
-/** Compiles CPython, boots the first snapshot and resolves when programs can run: about 1 s. Throws `Error` when it cannot. */
+/** Compiles CPython, boots the first snapshot and resolves when programs can run: about 1 s. Throws `SandboxError` when they cannot. */
 export async function createWasmSandbox(options: WasmSandboxOptions = {}): Promise<Sandbox> {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const size = options.size ?? Math.max(2, availableParallelism());
@@ -77,7 +78,7 @@ class WasmSandbox implements Sandbox {
   /** Boots the snapshot that every program needs and starts one worker. */
   async warmUp(): Promise<void> {
     const [end] = await this.literals(['1']);
-    if (end !== '1') throw new Error('the sandbox does not answer after booting');
+    if (end !== '1') throw new SandboxError('the sandbox does not answer after booting');
   }
 
   async run(program: Program, options: RunOptions = {}): Promise<ProgramResult> {
@@ -105,8 +106,12 @@ class WasmSandbox implements Sandbox {
     const wellFormed = texts.map((text) => (text.isWellFormed() ? text : ')'));
     const request = { kind: 'literals', texts: wellFormed } as const;
     const end = await this.#submit(request, { ...this.#limits, timeoutMs: LITERALS_TIMEOUT_MS }, 0);
-    if (end.kind === 'unavailable') throw new Error(end.detail);
-    return end.kind === 'reply' && end.reply.kind === 'literals' ? [...end.reply.literals] : texts.map(() => null);
+    if (end.kind === 'unavailable') throw new SandboxError(end.detail);
+    if (end.kind === 'reply' && end.reply.kind === 'literals' && end.reply.literals !== null)
+      return [...end.reply.literals];
+    if (texts.length <= 1) return texts.map(() => null);
+    // One of them brought the interpreter down: it must not take the others with it.
+    return (await Promise.all(texts.map((text) => this.literals([text])))).flat();
   }
 
   close(): Promise<void> {

@@ -16,11 +16,12 @@ let interpretersPages = 0;
 /** What was given up with former interpreters. */
 let discardedBytes = 0;
 
-/** Memories that are given up are not freed at once. A worker that has given up this much is replaced, which frees them. */
-const WORN_BYTES = 512 << 20;
+/** Memories that were given up are not freed at once. A worker that holds this much in vain is replaced, which frees it. */
+const WORN_BYTES = 256 << 20;
 
 function isWorn(): boolean {
-  return [...interpreters.values()].reduce((sum, each) => sum + each.discardedBytes, discardedBytes) > WORN_BYTES;
+  const held = [...interpreters.values()].map((each) => each.discardedBytes + each.grownBytes);
+  return held.reduce((sum, bytes) => sum + bytes, discardedBytes) > WORN_BYTES;
 }
 
 function interpreterAt(place: Place): Interpreter {
