@@ -22,6 +22,17 @@ export function sameShape(a: Shape, b: Shape): boolean {
   return a.length === b.length && a.every((d, i) => d === b[i]);
 }
 
+/** Number of elements, or null when a dimension is a symbol. */
+function knownSize(shape: Shape): number | null {
+  return shape.reduce<number | null>((n, d) => (n === null || typeof d === 'string' ? null : n * d), 1);
+}
+
+/** Inner dimensions of a product must be one. */
+function checkInner(a: Shape, b: Shape, inner: Dim | undefined, other: Dim | undefined): void {
+  if (inner !== other)
+    throw new Error(`matrices [${a.join()}] and [${b.join()}] do not multiply: ${inner} against ${other}`);
+}
+
 interface MatMulOptions {
   readonly transA?: boolean;
   readonly transB?: boolean;
@@ -68,6 +79,10 @@ export class Emitter extends Graph {
   /** Reshape; sizes known only at run time are copied from the same axis, inferred when single, or computed. */
   emitReshape(a: Value, shape: Shape): Value {
     if (sameShape(a.shape, shape)) return a;
+    const [before, after] = [knownSize(a.shape), knownSize(shape)];
+    if (before !== null && after !== null && before !== after) {
+      throw new Error(`[${a.shape.join()}] does not reshape to [${shape.join()}]`);
+    }
     const inferred: Dim[] = shape.map((d, i) => (typeof d === 'string' && a.shape[i] === d ? 0 : d));
     const open = inferred.flatMap((d, i) => (typeof d === 'string' ? [i] : []));
     if (open.length) inferred[open[open.length - 1]!] = -1;
@@ -156,6 +171,7 @@ export class Emitter extends Graph {
   /** alpha · op(a) op(b) over equal leading dimensions. */
   emitMatMul(a: Value, b: Value, { transA = false, transB = false, alpha = 1 }: MatMulOptions = {}): Value {
     const rank = a.shape.length;
+    checkInner(a.shape, b.shape, a.shape.at(transA ? -2 : -1), b.shape.at(transB ? -1 : -2));
     const rows = a.shape[transA ? rank - 1 : rank - 2]!;
     const columns = b.shape[b.shape.length - (transB ? 2 : 1)]!;
     const shape = [...a.shape.slice(0, -2), rows, columns];
@@ -176,6 +192,7 @@ export class Emitter extends Graph {
     c: Value | null,
     { transA = false, transB = false, alpha = 1 }: MatMulOptions = {},
   ): Value {
+    checkInner(a.shape, b.shape, a.shape[transA ? 0 : 1], b.shape[transB ? 1 : 0]);
     const shape = [a.shape[transA ? 1 : 0]!, b.shape[transB ? 0 : 1]!];
     const attributes = { transA: +transA, transB: +transB, alpha: { float: alpha } };
     return this.op('Gemm', c ? [a, b, c] : [a, b], attributes, shape);

@@ -1,5 +1,5 @@
 /** Choosing an execution provider: the setting names one, or `auto` takes the first that passes its self-test. */
-import { RunError } from '../errors.js';
+import { RunError, UserError } from '../errors.js';
 import { testProvider } from './self-test.js';
 import type { SelfTest } from './self-test.js';
 import type { ExecutionProvider } from './session.js';
@@ -13,8 +13,14 @@ export interface ProviderChoice {
   readonly tests: readonly SelfTest[];
 }
 
-/** @throws RunError when the provider that was named, or every one, fails its self-test. */
+/**
+ * @throws UserError for a setting that is none.
+ * @throws RunError when the provider that was named, or every one, fails its self-test.
+ */
 export async function chooseProvider(setting: ProviderSetting): Promise<ProviderChoice> {
+  if (!PROVIDER_SETTINGS.includes(setting)) {
+    throw new UserError(`provider '${setting}' is unknown; it is one of ${PROVIDER_SETTINGS.join(', ')}`);
+  }
   const candidates: readonly ExecutionProvider[] = setting === 'auto' ? ['cuda', 'webgpu', 'cpu'] : [setting];
   const tests: SelfTest[] = [];
   for (const candidate of candidates) {

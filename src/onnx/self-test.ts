@@ -4,6 +4,7 @@
  * the right loss and wrong gradients.
  */
 import { seededRandom } from '../metrics/random.js';
+import { missingLibrary } from './availability.js';
 import { Differentiable } from './differentiable.js';
 import type { Value } from './graph.js';
 import { dialectOf, floatData, floats, integers, Session } from './session.js';
@@ -35,12 +36,16 @@ export interface SelfTest {
   readonly detail: string;
 }
 
-/** Run the self-test; never rejects: a provider that cannot start has not passed. */
-export async function testProvider(provider: ExecutionProvider): Promise<SelfTest> {
+/**
+ * Run the self-test; never rejects: a provider that cannot start has not passed. `Graph` is what builds the tested graph.
+ */
+export async function testProvider(provider: ExecutionProvider, Graph = Differentiable): Promise<SelfTest> {
+  const missing = missingLibrary(provider);
+  if (missing) return { provider, passed: false, gradientError: null, detail: missing };
   const inputs = testInputs();
   const expected = referenceGradients(inputs);
   try {
-    const session = await Session.create(testGraph(provider), { provider, threads: 1 });
+    const session = await Session.create(testGraph(new Graph(dialectOf(provider))), { provider, threads: 1 });
     const feeds: Feeds = { labels: integers(BigInt64Array.from(LABELS.map(BigInt)), [TIME]) };
     for (const [name, t] of inputs) feeds[name] = floats(t.data, t.shape);
     const out = await session.run(feeds);
@@ -58,7 +63,7 @@ export async function testProvider(provider: ExecutionProvider): Promise<SelfTes
       : `gradients differ from float64 by ${worst.toExponential(1)} relative`;
     return { provider, passed, gradientError: worst, detail };
   } catch (error) {
-    return { provider, passed: false, gradientError: null, detail: (error as Error).message.split('\n')[0]! };
+    return { provider, passed: false, gradientError: null, detail: reason(error as Error) };
   }
 }
 
@@ -72,8 +77,15 @@ function testInputs(): Map<string, Tensor> {
   );
 }
 
-function testGraph(provider: ExecutionProvider): Differentiable {
-  const g = new Differentiable(dialectOf(provider));
+/** One short line of an error of ONNX Runtime's, which begins with source paths and may go on for many lines. */
+function reason(error: Error): string {
+  if (error.message.includes('Failed to get a WebGPU adapter')) return 'no WebGPU adapter found';
+  const line = error.message.split('\n')[0]!;
+  return line.replace(/^\S*\/onnxruntime_src\/\S+ /, '').slice(0, LONGEST_REASON);
+}
+const LONGEST_REASON = 200;
+
+function testGraph(g: Differentiable): Differentiable {
   const inputs = Object.entries(SHAPES).map(([name, shape]) => [name, g.input(name, shape, 'float32', true)] as const);
   const v = Object.fromEntries(inputs) as Record<string, Value>;
   const labels = g.input('labels', [TIME], 'int64');

@@ -2,6 +2,8 @@
 import * as ort from 'onnxruntime-node';
 import type { Dialect, Graph } from './graph.js';
 
+ort.env.logLevel = 'fatal';
+
 /** Where a graph runs. */
 export type ExecutionProvider = 'cuda' | 'webgpu' | 'cpu';
 
@@ -41,7 +43,8 @@ export class Session {
         // Plans of one run do not fit the next when shapes differ, and double the peak memory when they do.
         enableMemPattern: false,
         enableCpuMemArena: true,
-        logSeverityLevel: 3,
+        // Errors are thrown; ONNX Runtime need not print them too.
+        logSeverityLevel: 4,
         // Idle threads sleep instead of spinning: sandboxes and other models share the cores.
         extra: { session: { ...session, intra_op: { allow_spinning: '0' }, set_denormal_as_zero: '1' } },
       }),

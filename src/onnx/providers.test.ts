@@ -1,0 +1,85 @@
+/** The self-test that admits an execution provider, and the choice among providers. */
+import { describe, expect, it } from 'vitest';
+import { missingLibrary } from './availability.js';
+import { Differentiable } from './differentiable.js';
+import type { Value } from './graph.js';
+import { chooseProvider } from './providers.js';
+import type { ProviderSetting } from './providers.js';
+import { GRADIENT_TOLERANCE, testProvider } from './self-test.js';
+
+describe('testProvider', () => {
+  it('passes on cpu, gradients within 1e-5 of float64', async () => {
+    const test = await testProvider('cpu');
+    expect(test).toMatchObject({ provider: 'cpu', passed: true, detail: 'gradients agree with float64' });
+    expect(test.gradientError).toBeLessThan(1e-5);
+  });
+
+  it('fails when a gradient is wrong though the loss is right', async () => {
+    /** (a + (a − stop(a))) · b has the value of a · b, and twice the gradient with respect to a. */
+    class WrongMul extends Differentiable {
+      override mul(a: Value, b: Value): Value {
+        const twice = super.add(a, super.sub(a, { ...a, requiresGrad: false }));
+        return super.mul(twice, b);
+      }
+    }
+    const test = await testProvider('cpu', WrongMul);
+    expect(test.passed).toBe(false);
+    expect(test.gradientError).toBeGreaterThan(GRADIENT_TOLERANCE);
+    expect(test.detail).toMatch(/^gradients differ from float64 by \S+ relative$/);
+  });
+
+  it('fails when gradients are not numbers', async () => {
+    class NotANumber extends Differentiable {
+      override rmsNorm(x: Value, w: Value, epsilon: number): Value {
+        return this.mul(super.rmsNorm(x, w, epsilon), this.scalar(Number.NaN));
+      }
+    }
+    const test = await testProvider('cpu', NotANumber);
+    expect(test.passed).toBe(false);
+    expect(test.gradientError).toBeNaN();
+  });
+
+  it('says in one line what ONNX Runtime refused', async () => {
+    class Unknown extends Differentiable {
+      override swiGlu(a: Value): Value {
+        return this.op('NoSuchOperator', [a], {}, a.shape);
+      }
+    }
+    const test = await testProvider('cpu', Unknown);
+    expect(test).toMatchObject({ passed: false, gradientError: null });
+    expect(test.detail).toContain('NoSuchOperator');
+    expect(test.detail).not.toContain('\n');
+  });
+});
+
+describe('chooseProvider', () => {
+  it('refuses a setting that is none', async () => {
+    const choice = chooseProvider('tpu' as ProviderSetting);
+    await expect(choice).rejects.toMatchObject({ name: 'UserError', exitCode: 2 });
+    await expect(choice).rejects.toThrow("provider 'tpu' is unknown; it is one of auto, cuda, webgpu, cpu");
+  });
+
+  it('takes the first that passes, cuda before webgpu before cpu, and keeps why the others did not', async () => {
+    const { provider, tests } = await chooseProvider('auto');
+    expect(tests.map((t) => t.provider)).toEqual(['cuda', 'webgpu', 'cpu'].slice(0, tests.length));
+    expect(tests.map((t) => t.passed)).toEqual(tests.map((t) => t.provider === provider));
+  });
+
+  it('tests the one that is named and no other', async () => {
+    const { provider, tests } = await chooseProvider('cpu');
+    expect(provider).toBe('cpu');
+    expect(tests).toHaveLength(1);
+  });
+
+  it.runIf(missingLibrary('cuda'))('says how to install what CUDA needs', async () => {
+    const choice = chooseProvider('cuda');
+    await expect(choice).rejects.toMatchObject({ name: 'RunError', exitCode: 1 });
+    await expect(choice).rejects.toThrow(
+      /^no execution provider is usable \(cuda: .*(CUDA libraries|CUDA does not exist)/,
+    );
+  });
+
+  it.runIf(missingLibrary('webgpu'))('says that there is no adapter where there is no Vulkan', async () => {
+    await expect(chooseProvider('webgpu')).rejects.toThrow(/webgpu: no WebGPU adapter found: /);
+  });
+});
