@@ -21,10 +21,8 @@ export function formatSpec(spec: FeatureSpec): string {
 }
 
 /** Token ids of each text as the reference model reads it, begin-of-sequence first; cut off where its positions end. */
-export function tokenSequences(model: ReferenceModel, texts: readonly string[]): number[][] {
-  const { bos } = model.tokenizer;
-  const start = bos === null ? [] : [bos];
-  return texts.map((text) => [...start, ...model.tokenizer.encode(text)].slice(0, model.config.maxPositions));
+export function tokenSequences({ tokenizer, config }: ReferenceModel, texts: readonly string[]): number[][] {
+  return texts.map((text) => tokenizer.prompt(text).slice(0, config.maxPositions));
 }
 
 /** Hidden states of sequences for any of the specs that they were extracted for. */

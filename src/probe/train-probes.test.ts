@@ -24,7 +24,7 @@ const reference: ReferenceModel = {
   folder: '/models/stand-in',
   hash: 'f'.repeat(64),
   config: { width: WIDTH, maxPositions: 40 } as ReferenceModel['config'],
-  tokenizer: { bos: 0, encode: (text: string) => [...text].map((letter) => letter.charCodeAt(0) - 96) } as ReferenceModel['tokenizer'],
+  tokenizer: { prompt: (text: string) => [0, ...[...text].map((letter) => letter.charCodeAt(0) - 96)] } as ReferenceModel['tokenizer'],
   hiddenStates: async ({ sequences, layers, poolings }) =>
     new Map(
       layers.map((layer) => {
