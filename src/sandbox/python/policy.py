@@ -44,6 +44,8 @@ class ForbiddenAccess(PermissionError):
 class Policy:
     """Hooks of one interpreter. `blame` holds what the running stage did first, also when the program caught the error."""
 
+    forbidden = (ForbiddenImport, ForbiddenAccess)
+
     def __init__(self):
         self.blame = None
         self.active = False

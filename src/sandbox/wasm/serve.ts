@@ -162,6 +162,7 @@ function blameMemory(result: CallResult, isFull: boolean): CallResult {
   return overlooked ? { ...result, outcome: 'memory' } : result;
 }
 
+/** Addresses are left out: they depend on what else was asked of the interpreter. */
 function failure(outcome: Outcome, detail: string): CallResult {
-  return { outcome, repr: null, detail };
+  return { outcome, repr: null, detail: detail.replace(/\b0x[0-9a-f]+/g, '0x…') };
 }

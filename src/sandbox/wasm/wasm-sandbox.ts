@@ -75,8 +75,9 @@ class WasmSandbox implements Sandbox {
     this.#modules.set(memoryPages(limits.memoryMiB), Promise.resolve(module));
   }
 
-  /** Boots the snapshot that every program needs and starts one worker. */
+  /** Boots the snapshots that every program needs, the second in the background, and starts one worker. */
   async warmUp(): Promise<void> {
+    void this.#snapshot(1).catch(() => {});
     const [end] = await this.literals(['1']);
     if (end !== '1') throw new SandboxError('the sandbox does not answer after booting');
   }
@@ -139,11 +140,13 @@ class WasmSandbox implements Sandbox {
     }
   }
 
-  /** Workers died under a program. If a harmless one runs well now, it was the program's doing. */
+  /** Workers died under a program. If a harmless one runs well now, it was the program's doing, unless this machine is short of memory. */
   async #blame(program: Program, detail: string): Promise<PassReply> {
     const [healthy] = await this.literals(['1']).catch(() => [null]);
-    if (healthy !== '1') return failedPass(program, 'sandbox_failure', `workers died: ${detail}`);
-    const outcome = /memory|heap/i.test(detail) ? 'memory' : 'runtime_error';
+    if (healthy !== '1' || detail.includes('allocate')) {
+      return failedPass(program, 'sandbox_failure', `workers died: ${detail}`);
+    }
+    const outcome = detail.includes('heap') ? 'memory' : 'runtime_error';
     return failedPass(program, outcome, `the program ended every worker it ran in: ${detail}`);
   }
 
