@@ -1,6 +1,6 @@
 /** A checkpoint: a Hugging Face folder of `config.json`, `model.safetensors` and tokenizer files. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
 import type { Differentiable } from '../onnx/differentiable.js';
@@ -58,11 +58,20 @@ export function writeCheckpoint(
 /** SHA-256 over configuration and weights: what a probe's card and a run's record call the model. */
 export function checkpointHash(folder: string): string {
   const hash = createHash('sha256');
+  const piece = Buffer.allocUnsafe(1 << 20);
   for (const file of ['config.json', WEIGHTS_FILE]) {
+    let descriptor: number;
     try {
-      hash.update(readFileSync(join(folder, file)));
+      descriptor = openSync(join(folder, file), 'r');
     } catch (cause) {
       throw new UserError(`${join(folder, file)} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+    }
+    try {
+      for (let size = readSync(descriptor, piece); size > 0; size = readSync(descriptor, piece)) {
+        hash.update(piece.subarray(0, size));
+      }
+    } finally {
+      closeSync(descriptor);
     }
   }
   return hash.digest('hex');

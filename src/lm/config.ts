@@ -22,7 +22,7 @@ export interface DecoderConfig {
   readonly maxPositions: number;
   /** Whether the language-model head is the embedding matrix. */
   readonly tiedHead: boolean;
-  /** Whether q, k and v projections have biases. */
+  /** Whether attention's projections have biases; `hasBias` says which. */
   readonly attentionBias: boolean;
 }
 
@@ -36,11 +36,16 @@ const schema = z.looseObject({
   head_dim: z.int().positive().nullish(),
   intermediate_size: z.int().positive(),
   rms_norm_eps: z.number().positive().default(1e-6),
-  rope_theta: z.number().positive().default(10000),
+  rope_theta: z.number().positive().optional(),
   rope_scaling: z.unknown().nullish(),
+  rope_parameters: z
+    .looseObject({ rope_theta: z.number().positive().optional(), rope_type: z.string().optional() })
+    .nullish(),
   max_position_embeddings: z.int().positive().default(2048),
   tie_word_embeddings: z.boolean().default(false),
   attention_bias: z.boolean().optional(),
+  mlp_bias: z.boolean().nullish(),
+  use_sliding_window: z.boolean().nullish(),
   hidden_act: z.string().default('silu'),
 });
 
@@ -63,7 +68,12 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   }
   if (c.hidden_act !== 'silu')
     throw new UserError(`${file}: hidden_act '${c.hidden_act}' is not supported; only silu is`);
-  if (c.rope_scaling) throw new UserError(`${file}: rope_scaling is not supported; use a checkpoint without it`);
+  const ropeType = c.rope_parameters?.rope_type ?? 'default';
+  if (c.rope_scaling || ropeType !== 'default')
+    throw new UserError(`${file}: rope_scaling is not supported; use a checkpoint without it`);
+  if (c.mlp_bias) throw new UserError(`${file}: mlp_bias is not supported; use a checkpoint without it`);
+  if (c.use_sliding_window)
+    throw new UserError(`${file}: use_sliding_window is not supported; use a checkpoint without it`);
   const kvHeads = c.num_key_value_heads ?? c.num_attention_heads;
   const headDim = c.head_dim ?? c.hidden_size / c.num_attention_heads;
   if (c.num_attention_heads % kvHeads)
@@ -80,7 +90,7 @@ export function parseConfig(text: string, file: string): DecoderConfig {
     headDim,
     feedForward: c.intermediate_size,
     epsilon: c.rms_norm_eps,
-    ropeTheta: c.rope_theta,
+    ropeTheta: c.rope_parameters?.rope_theta ?? c.rope_theta ?? 10000,
     maxPositions: c.max_position_embeddings,
     tiedHead: c.tie_word_embeddings,
     attentionBias: c.attention_bias ?? c.model_type === 'qwen2',
@@ -137,7 +147,7 @@ export function weightShapes(c: DecoderConfig): Map<string, number[]> {
     shapes.set(`${prefix}post_attention_layernorm.weight`, [c.width]);
     for (const [module, [out, into]] of projectionShapes(c)) {
       shapes.set(`${prefix}${module}.weight`, [out, into]);
-      if (c.attentionBias && BIASED.has(module)) shapes.set(`${prefix}${module}.bias`, [out]);
+      if (hasBias(c, module)) shapes.set(`${prefix}${module}.bias`, [out]);
     }
   }
   shapes.set('model.norm.weight', [c.width]);
@@ -145,7 +155,12 @@ export function weightShapes(c: DecoderConfig): Map<string, number[]> {
   return shapes;
 }
 
-export const BIASED: ReadonlySet<string> = new Set(['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj']);
+const QUERY_KEY_VALUE: ReadonlySet<string> = new Set(['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj']);
+
+/** Whether a linear module has a bias: with `attentionBias`, q, k and v, and in the llama family o too. */
+export function hasBias(c: DecoderConfig, module: string): boolean {
+  return c.attentionBias && (QUERY_KEY_VALUE.has(module) || (c.family === 'llama' && module === 'self_attn.o_proj'));
+}
 
 /** The linear modules of one layer with their [out, in] shapes. */
 export function projectionShapes(c: DecoderConfig): Map<string, [out: number, into: number]> {

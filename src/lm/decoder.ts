@@ -4,7 +4,7 @@
  */
 import type { Differentiable, Rotary } from '../onnx/differentiable.js';
 import type { Dim, Value } from '../onnx/graph.js';
-import { BIASED } from './config.js';
+import { hasBias } from './config.js';
 import type { DecoderConfig } from './config.js';
 
 /** LoRA factors as graph values: ΔW = scale · B A, with A [rank, in] and B [out, rank], by module name (`model.layers.0.…q_proj`). */
@@ -125,7 +125,7 @@ export class Decoder {
 
   #linear(g: Differentiable, x: Value, module: string): Value {
     const name = module.replace(/^model\.layers\.\d+\./, '');
-    const bias = this.config.attentionBias && BIASED.has(name) ? this.#weight(`${module}.bias`) : null;
+    const bias = hasBias(this.config, name) ? this.#weight(`${module}.bias`) : null;
     const y = g.linear(x, this.#weight(`${module}.weight`), bias);
     const factors = this.#adapter?.factors.get(module);
     return factors ? g.linear(g.linear(x, factors.A), factors.B, y, this.#adapter!.scale) : y;

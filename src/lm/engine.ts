@@ -12,6 +12,7 @@ import type { Adapter, AdapterLayout } from './adapter.js';
 import { openCheckpoint } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { hiddenGraph, hiddenName } from './hidden-graph.js';
+import { checkHidden, checkLength, checkRollout } from './request-checks.js';
 import { rolloutGraph } from './rollout-graph.js';
 import { freshState, Trainer } from './trainer.js';
 import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
@@ -53,6 +54,8 @@ export type Pooling = (typeof POOLINGS)[number];
 
 /** Sequences in one forward pass. */
 const FORWARD_BATCH = 64;
+/** Stands for no stop: the graph's reductions need one to compare with. */
+const NO_TOKEN = -1;
 /** Compiled graphs kept per model. */
 const KEPT_SESSIONS = 8;
 
@@ -165,11 +168,14 @@ class Model {
 
   async rollout(request: RolloutRequest): Promise<Completion[]> {
     const { prompts, perPrompt, maxNewTokens, adapter } = request;
+    checkRollout(this.checkpoint.config, request);
+    if (!prompts.length) return [];
     const layout = adapter?.layout ?? null;
     const session = await this.#session(`rollout ${layoutKey(layout)}`, () =>
       rolloutGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)),
     );
     const samples = prompts.length * perPrompt;
+    const stopIds = (request.stops.length ? request.stops : [NO_TOKEN]).map(BigInt);
     const promptTime = Math.max(...prompts.map((p) => p.length));
     const random = seededRandom(request.seed);
     const feeds: Feeds = {
@@ -179,7 +185,7 @@ class Model {
         [prompts.length],
       ),
       uniforms: floats(Float32Array.from({ length: maxNewTokens * samples }, random), [maxNewTokens, samples]),
-      stops: integers(BigInt64Array.from(request.stops, BigInt), [request.stops.length]),
+      stops: integers(BigInt64Array.from(stopIds), [stopIds.length]),
       temperature: scalar(request.temperature),
       ...adapterFeeds(adapter),
     };
@@ -187,7 +193,7 @@ class Model {
     const tokens = out['tokens']!.data as BigInt64Array;
     const logProbs = floatData(out['logProbs']);
     const steps = tokens.length / samples;
-    const stops = new Set(request.stops.map(BigInt));
+    const stops = new Set(stopIds);
     return Array.from({ length: samples }, (_, sample) => {
       const written: number[] = [];
       let stopped = false;
@@ -205,7 +211,9 @@ class Model {
   }
 
   /** Layer → [sequences, poolings, width]. */
-  async hiddenStates({ sequences, layers, poolings }: HiddenRequest): Promise<Map<number, Tensor>> {
+  async hiddenStates(request: HiddenRequest): Promise<Map<number, Tensor>> {
+    const { sequences, layers, poolings } = request;
+    checkHidden(this.checkpoint.config, request);
     const session = await this.#session(`hidden ${layers.join()}`, () =>
       hiddenGraph(this.checkpoint, layers, dialectOf(this.#settings.provider)),
     );
@@ -236,6 +244,7 @@ class Model {
   }
 
   async logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
+    checkLength(this.checkpoint.config, batch.time);
     const layout = adapter?.layout ?? null;
     const session = await this.#session(`logProbs ${layoutKey(layout)}`, () =>
       logProbGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)),

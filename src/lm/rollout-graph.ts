@@ -199,20 +199,25 @@ function sampleTokens(
   const p = g.emitSoftmax(g.emitDiv(logits, temperature));
   const grid = g.emitReshape(p, ['samples', blocks, block]);
   const cumulative = (x: Value) => g.op('CumSum', [x, g.int64Scalar(1)], {}, x.shape);
-  /** How many entries of a cumulative row lie at or below the threshold, at most `most`. */
-  const rank = (row: Value, threshold: Value, most: number) => {
-    const below = g.cast(g.op('LessOrEqual', [row, threshold], {}, row.shape, 'bool'), 'int64');
-    return g.emitBinary('Min', g.emitReduce('ReduceSum', below, [1], true), g.int64([most]));
+  /**
+   * The first entry of a cumulative row above the threshold. Entries that have reached the row's total are never passed over, so that
+   * rounding cannot lead to one of probability zero.
+   */
+  const rank = (row: Value, threshold: Value, size: number) => {
+    const total = g.emitSlice(row, 1, g.int64([size - 1]), g.int64([size]), 1);
+    const passed = g.op('LessOrEqual', [row, threshold], {}, row.shape, 'bool');
+    const short = g.op('Less', [row, total], {}, row.shape, 'bool');
+    return g.emitReduce('ReduceSum', g.cast(g.emitBinary('And', passed, short, 'bool'), 'int64'), [1], true);
   };
   const blockSums = g.emitReduce('ReduceSum', grid, [2], false);
   const blockEnds = cumulative(blockSums);
   const total = g.emitSlice(blockEnds, 1, g.int64([blocks - 1]), g.int64([blocks]), 1);
   const threshold = g.emitMul(g.emitReshape(uniforms, ['samples', 1]), total);
-  const chosen = rank(blockEnds, threshold, blocks - 1);
+  const chosen = rank(blockEnds, threshold, blocks);
   const pick = (x: Value) => g.op('GatherElements', [x, chosen], { axis: 1 }, ['samples', 1], x.dtype);
   const before = g.emitSub(pick(blockEnds), pick(blockSums));
   const within = g.op('GatherND', [grid, chosen], { batch_dims: 1 }, ['samples', block]);
-  const offset = rank(cumulative(within), g.emitSub(threshold, before), block - 1);
+  const offset = rank(cumulative(within), g.emitSub(threshold, before), block);
   const token = g.emitAdd(g.emitMul(chosen, g.int64([block])), offset);
   const probability = g.op('GatherElements', [p, token], { axis: 1 }, ['samples', 1]);
   return {

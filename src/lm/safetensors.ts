@@ -1,5 +1,6 @@
 /** The safetensors file format: an 8-byte length, a JSON header, then raw little-endian tensors. https://github.com/huggingface/safetensors */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { z } from 'zod';
 import { UserError } from '../errors.js';
 import type { Tensor } from '../onnx/session.js';
 import { writeFileAtomic } from '../store/files.js';
@@ -17,6 +18,9 @@ export interface TensorEntry {
 
 const MAX_HEADER = 100 << 20;
 
+const count = z.int().nonnegative();
+const entrySchema = z.object({ dtype: z.string(), shape: z.array(count), data_offsets: z.tuple([count, count]) });
+
 /** Read and check a header: types known, sizes right, every tensor inside the file. @throws UserError naming the file. */
 export function readTensorEntries(file: string): Map<string, TensorEntry> {
   const corrupt = (why: string) =>
@@ -31,24 +35,27 @@ export function readTensorEntries(file: string): Map<string, TensorEntry> {
       throw corrupt(`its header claims ${length} bytes, the file has ${size}`);
     const text = Buffer.alloc(length);
     readSync(descriptor, text, 0, length, 8);
-    let header: Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }>;
+    let json: unknown;
     try {
-      header = JSON.parse(text.toString('utf8'));
+      json = JSON.parse(text.toString('utf8'));
     } catch {
       throw corrupt('its header is not JSON');
     }
     const entries = new Map<string, TensorEntry>();
-    for (const [name, t] of Object.entries(header)) {
+    for (const [name, entry] of Object.entries(json ?? {})) {
       if (name === '__metadata__') continue;
-      if (!(t?.dtype in BYTES))
-        throw corrupt(`tensor ${name} has type ${t?.dtype}; supported are ${Object.keys(BYTES).join(', ')}`);
+      const parsed = entrySchema.safeParse(entry);
+      if (!parsed.success) throw corrupt(`its entry for tensor ${name} is malformed`);
+      const t = parsed.data;
+      if (!Object.hasOwn(BYTES, t.dtype))
+        throw corrupt(`tensor ${name} has type ${t.dtype}; supported are ${Object.keys(BYTES).join(', ')}`);
       const type = t.dtype as TensorType;
       const [from, to] = t.data_offsets;
       const bytes = to - from;
       if (bytes !== t.shape.reduce((a, b) => a * b, BYTES[type]))
         throw corrupt(`tensor ${name}: ${bytes} bytes do not fit its shape`);
       const offset = 8 + length + from;
-      if (from < 0 || offset + bytes > size)
+      if (offset + bytes > size)
         throw corrupt(`tensor ${name} ends at byte ${offset + bytes} of ${size}: the file is cut off`);
       entries.set(name, { type, shape: t.shape, offset, bytes });
     }

@@ -59,7 +59,8 @@ export class Tokenizer {
   /** The id of a text that is one token, such as a stop. @throws UserError when it is not. */
   singleToken(text: string): number {
     const ids = this.encode(text);
-    if (ids.length !== 1) throw new UserError(`${JSON.stringify(text)} is ${ids.length} tokens of this model: a stop must be one`);
+    if (ids.length !== 1)
+      throw new UserError(`${JSON.stringify(text)} is ${ids.length} tokens of this model: a stop must be one`);
     return ids[0]!;
   }
 

@@ -1,9 +1,12 @@
 /** Optimisation of one model's trainables: gradients of micro-batches, added up, then an AdamW step. Runs in the thread that owns the sessions. */
+import { UserError } from '../errors.js';
 import { bool, dialectOf, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
 import type { Feeds, Fetches, SessionSettings, Tensor } from '../onnx/session.js';
 import { accumulateGraph, adamWGraph, firstMoment, nextName, secondMoment } from './adamw-graph.js';
 import type { Checkpoint } from './checkpoint.js';
-import { gradientName, updateGraph } from './update-graph.js';
+import type { DecoderConfig } from './config.js';
+import { checkLength } from './request-checks.js';
+import { gradientName, trainableShapes, updateGraph } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
 
 /** A padded batch of token sequences; every array is row-major [batch, time] and aligned with `labels`, the next tokens. */
@@ -36,7 +39,7 @@ export interface LossSettings {
 
 export interface LossReport {
   readonly loss: number;
-  /** Σ over tokens of log π − log π_ref, nats. */
+  /** Σ over tokens of log π − log π_ref, nats; 0 without a reference. */
   readonly klSum: number;
   readonly entropySum: number;
   /** Tokens whose ratio the clip moved. */
@@ -65,6 +68,7 @@ export class Trainer {
   readonly #update: Session;
   readonly #adamW: Session;
   readonly #accumulate: Session;
+  readonly #config: DecoderConfig;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   /** Values and both moments, as ONNX Runtime holds them. */
   #tensors: Fetches;
@@ -73,10 +77,12 @@ export class Trainer {
 
   private constructor(
     sessions: readonly [Session, Session, Session],
+    config: DecoderConfig,
     shapes: ReadonlyMap<string, readonly number[]>,
     state: TrainerState,
   ) {
     [this.#update, this.#adamW, this.#accumulate] = sessions;
+    this.#config = config;
     this.#shapes = shapes;
     this.#step = state.step;
     this.#tensors = Object.fromEntries([...state.tensors].map(([name, t]) => [name, floats(t.data, t.shape)]));
@@ -90,20 +96,20 @@ export class Trainer {
     settings: SessionSettings,
   ): Promise<Trainer> {
     const dialect = dialectOf(settings.provider);
-    const shapes = new Map(
-      [...state.tensors].filter(([name]) => state.tensors.has(firstMoment(name))).map(([name, t]) => [name, t.shape]),
-    );
+    const shapes = trainableShapes(checkpoint.config, trainable);
+    checkState(shapes, state);
     const withWeights = { ...settings, externalFolder: checkpoint.folder };
     const sessions = [
       await Session.create(updateGraph(checkpoint, trainable, dialect), withWeights),
       await Session.create(adamWGraph(shapes, dialect), settings),
       await Session.create(accumulateGraph(shapes, dialect), settings),
     ] as const;
-    return new Trainer(sessions, shapes, state);
+    return new Trainer(sessions, checkpoint.config, shapes, state);
   }
 
   /** Add a micro-batch's gradients. @returns its share of the loss and the log-probabilities it computed. */
   async accumulate(batch: PolicyBatch, loss: LossSettings): Promise<LossReport> {
+    checkLength(this.#config, batch.time);
     const shape = [batch.batch, batch.time];
     const zeros = new Float32Array(batch.batch * batch.time);
     const feeds: Feeds = {
@@ -125,7 +131,7 @@ export class Trainer {
     const value = (name: string) => floatData(out[name])[0]!;
     return {
       loss: value('loss'),
-      klSum: value('klSum'),
+      klSum: batch.referenceLogProbs ? value('klSum') : 0,
       entropySum: value('entropySum'),
       clipped: value('clipped'),
       logProbs: floatData(out['logProbs']),
@@ -204,4 +210,16 @@ export function freshState(values: ReadonlyMap<string, Tensor>): TrainerState {
     tensors.set(secondMoment(name), { shape, data: new Float32Array(data.length) });
   }
   return { step: 0, tensors };
+}
+
+/** @throws UserError when a state is not one of these trainables. */
+function checkState(shapes: ReadonlyMap<string, readonly number[]>, { tensors }: TrainerState): void {
+  for (const [trainable, shape] of shapes) {
+    for (const name of [trainable, firstMoment(trainable), secondMoment(trainable)]) {
+      const found = tensors.get(name)?.shape.join();
+      if (found === shape.join()) continue;
+      const what = found === undefined ? 'is missing' : `has shape [${found}], not [${shape.join()}]`;
+      throw new UserError(`the training state belongs to another model or adapter: '${name}' ${what}`);
+    }
+  }
 }

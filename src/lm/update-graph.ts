@@ -8,10 +8,12 @@
  */
 import { Differentiable } from '../onnx/differentiable.js';
 import type { Dialect, Value } from '../onnx/graph.js';
-import { adapterInputs } from './adapter.js';
+import { adapterInputs, factorShapes } from './adapter.js';
 import type { AdapterLayout } from './adapter.js';
 import { bindWeights, weightInputs } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
+import { weightShapes } from './config.js';
+import type { DecoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
 
 /** |log π_ref − log π| beyond which the KL term saturates, before its exponential can overflow. */
@@ -19,6 +21,11 @@ const LOG_RATIO_LIMIT = 10;
 
 /** What a graph differentiates: the factors of an adapter over constant weights, or every weight. */
 export type Trainable = AdapterLayout | 'weights';
+
+/** Names and shapes of what is trained. */
+export function trainableShapes(config: DecoderConfig, trainable: Trainable): Map<string, readonly number[]> {
+  return trainable === 'weights' ? weightShapes(config) : factorShapes(config, trainable);
+}
 
 /** Token ids [batch, time] as an input, with the graph's symbolic dimensions `batch`, `time` and `rows` = batch · time. */
 export function tokenInput(g: Differentiable): Value {

@@ -1,0 +1,52 @@
+/** What a model can be asked for: token ids it knows, sequences no longer than its positions, layers it has. */
+import { UserError } from '../errors.js';
+import type { DecoderConfig } from './config.js';
+import type { HiddenRequest, RolloutRequest } from './engine.js';
+
+/** @throws UserError when a sequence is empty, too long with `room` tokens to come, or holds an id that is no token. */
+function checkSequences(config: DecoderConfig, sequences: readonly (readonly number[])[], room: number): void {
+  const { vocabulary } = config;
+  sequences.forEach((sequence, i) => {
+    if (!sequence.length) throw new UserError(`sequence ${i} has no tokens`);
+    checkLength(config, sequence.length + room);
+    const unknown = sequence.find((id) => !Number.isInteger(id) || id < 0 || id >= vocabulary);
+    if (unknown !== undefined) {
+      throw new UserError(`sequence ${i} has token ${unknown}, the model's are 0 to ${vocabulary - 1}`);
+    }
+  });
+}
+
+/** @throws UserError when a sequence is longer than the model's positions. */
+export function checkLength(config: DecoderConfig, time: number): void {
+  if (time > config.maxPositions) {
+    throw new UserError(`${time} tokens are more than the model's ${config.maxPositions} positions: shorten the texts`);
+  }
+}
+
+/** @throws UserError for a rollout that cannot be. */
+export function checkRollout(config: DecoderConfig, request: RolloutRequest): void {
+  const { prompts, perPrompt, maxNewTokens, temperature, stops } = request;
+  if (!Number.isInteger(perPrompt) || perPrompt < 1) throw new UserError(`${perPrompt} samples a prompt: at least 1`);
+  if (!Number.isInteger(maxNewTokens) || maxNewTokens < 1)
+    throw new UserError(`${maxNewTokens} new tokens: at least 1`);
+  if (!(temperature > 0 && Number.isFinite(temperature))) {
+    throw new UserError(`temperature ${temperature} is not a number above 0`);
+  }
+  checkSequences(config, prompts, maxNewTokens);
+  checkSequences(
+    config,
+    stops.map((stop) => [stop]),
+    0,
+  );
+}
+
+/** @throws UserError for hidden states that the model does not have. */
+export function checkHidden(config: DecoderConfig, { sequences, layers }: HiddenRequest): void {
+  const missing = layers.find((layer) => !Number.isInteger(layer) || layer < 0 || layer > config.layers);
+  if (missing !== undefined) {
+    throw new UserError(
+      `the model has no hidden states ${missing}: 0 are the embeddings, ${config.layers} the last layer's`,
+    );
+  }
+  checkSequences(config, sequences, 0);
+}
