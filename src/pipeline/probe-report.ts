@@ -1,0 +1,28 @@
+/** A run's probes and their baselines as the report shows them. */
+import type { ProbeCard } from '../probe/probe-file.js';
+import { formatSpec } from '../probe/features.js';
+import type { ProbeReport } from '../report/report-data.js';
+import type { RunStore } from '../store/store.js';
+
+/** Every probe on its held-out labels, then the first one's baselines. */
+export function probeReports(store: RunStore): ProbeReport[] {
+  const cards = store.probes().map(({ card }) => card as unknown as ProbeCard);
+  const reports = cards.map((card) => describe(card.name, `${formatSpec(card.features)}, ${card.head}`, card.heldOut));
+  const [first] = cards;
+  if (first) {
+    reports.push(describe('length', 'tokens, characters and lines', first.baselines.length.heldOut));
+    reports.push(describe('n-grams', 'one and two tokens', first.baselines.ngram.heldOut));
+  }
+  return reports;
+}
+
+function describe(name: string, features: string, heldOut: ProbeCard['heldOut']): ProbeReport {
+  return {
+    name,
+    features,
+    auroc: heldOut.auroc.value,
+    averagePrecision: heldOut.averagePrecision.value,
+    calibrationError: heldOut.calibrationError.value,
+    reliability: heldOut.reliability,
+  };
+}

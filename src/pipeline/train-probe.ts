@@ -1,0 +1,57 @@
+/** Phase 2, train-probe: an ensemble of probes on the frozen reference model's hidden states, from the labels. */
+import { join } from 'node:path';
+import { UserError } from '../errors.js';
+import { saveProbe } from '../probe/probe-file.js';
+import type { ProbeCard } from '../probe/probe-file.js';
+import { trainProbes } from '../probe/train-probes.js';
+import { writeFileAtomic } from '../store/files.js';
+import type { Json } from '../store/rows.js';
+import { ensembleSize } from './config.js';
+import { versions } from './versions.js';
+import type { Workspace } from './workspace.js';
+
+const PHASE = 'train-probe';
+const FOLDER = 'probes';
+const FOLDS = 5;
+/** Predictions for every label by fits that never saw it: what the probe and its baselines are compared on. */
+export const OUT_OF_FOLD_FILE = join(FOLDER, 'out-of-fold.json');
+
+export interface ProbeSummary {
+  readonly probes: readonly ProbeCard[];
+  readonly seconds: number;
+}
+
+/** Train the run's probes unless they are there. @throws UserError when the labels are not. */
+export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
+  const { config, store } = workspace;
+  if (!store.phaseFinished(PHASE, '')) {
+    if (!store.phaseFinished('label', '')) throw new UserError("there are no labels to train on yet: run 'propel label' first");
+    const started = performance.now();
+    const progress = workspace.progress('train-probe');
+    const { members, outOfFold } = await trainProbes(
+      {
+        reference: await workspace.reference(),
+        tasks: store.labelledTasks({ phase: 'label' }).map(({ id, rendered, passes }) => ({ id, text: rendered!, passes })),
+        k: config.band.of,
+        band: config.band,
+        seed: config.seed,
+        versions: versions(),
+      },
+      { ...config.probe, members: ensembleSize(config), folds: FOLDS },
+      (done, total) => {
+        workspace.checkpoint();
+        progress.update(done, total);
+      },
+    );
+    const folder = join(store.folder, FOLDER);
+    const saved = members.map(({ probe, card }) => ({ card, ...saveProbe(folder, probe, card) }));
+    writeFileAtomic(join(store.folder, OUT_OF_FOLD_FILE), `${JSON.stringify(outOfFold)}\n`);
+    store.finishPhase(PHASE, '', (performance.now() - started) / 1000, () => {
+      for (const { card, sha256 } of saved) {
+        store.saveProbe({ name: card.name, card: card as unknown as Json, path: join(FOLDER, `${card.name}.safetensors`), sha256 });
+      }
+    });
+    progress.done(`held-out AUROC ${members.map(({ card }) => card.heldOut.auroc.value.toFixed(3)).join(', ')}`);
+  }
+  return { probes: store.probes().map(({ card }) => card as unknown as ProbeCard), seconds: store.secondsOf(PHASE, '') };
+}
