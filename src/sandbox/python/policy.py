@@ -57,8 +57,13 @@ class Policy:
 
     def preload(self):
         """Import everything allowed, once, before programs run."""
-        for name in sorted(ALLOWED_MODULES) + list(INTERNAL_MODULES):
+        for name in sorted(ALLOWED_MODULES):
             __import__(name)
+        for name in INTERNAL_MODULES:
+            try:
+                __import__(name)
+            except ModuleNotFoundError:
+                pass  # Not in every version of Python.
 
     def install(self):
         import builtins
