@@ -1,7 +1,6 @@
 /** What other rooms use of the code domain. */
-export { checkFile, type CheckFileReport, type CheckFileRow } from './check-file.js';
+export { checkFile, type CheckFileReport } from './check-file.js';
 export { createCodeDomain } from './code-domain.js';
 export { literalEqual } from './literal.js';
-export { codeDomainSchema, type CodeDomainSettings } from './settings.js';
+export { codeDomainSchema } from './settings.js';
 export type { CodeTask } from './task.js';
-export { TOPICS } from './topics.js';
