@@ -10,7 +10,9 @@ import { pairedBootstrap } from '../dist/metrics/bootstrap.js';
 import { disjoint, wilsonInterval } from '../dist/metrics/interval.js';
 import { auroc } from '../dist/metrics/probe-metrics.js';
 
-const { values } = parseArgs({ options: { seeds: { type: 'string', default: '0,1,2' }, json: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { seeds: { type: 'string', default: '0,1,2' }, json: { type: 'boolean', default: false } },
+});
 const main = join(dirname(dirname(fileURLToPath(import.meta.url))), 'dist', 'cli', 'main.js');
 const seeds = values.seeds.split(',').map(Number);
 const readJson = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'));
@@ -18,10 +20,17 @@ const readJson = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'));
 const runs = seeds.map((seed) => {
   const folder = join('runs', `effect-${seed}`);
   const started = performance.now();
-  const { status } = spawnSync(process.execPath, [main, 'run', '--seed', String(seed), '--out', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const { status } = spawnSync(process.execPath, [main, 'run', '--seed', String(seed), '--out', folder], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   if (status !== 0) process.exit(status ?? 1);
   const seconds = (performance.now() - started) / 1000;
-  return { seed, seconds, arms: readJson(folder, 'results.json').arms, outOfFold: readJson(folder, 'probes', 'out-of-fold.json') };
+  return {
+    seed,
+    seconds,
+    arms: readJson(folder, 'results.json').arms,
+    outOfFold: readJson(folder, 'probes', 'out-of-fold.json'),
+  };
 });
 
 const checks = [];
@@ -32,29 +41,64 @@ for (const { seed, arms } of runs) {
   const uniqueInterval = (arm) => wilsonInterval(Math.round(arm.uniqueFrontierRate * arm.n), arm.n);
   const times = (figure) => propel[figure] / base[figure];
   const named = (claim) => `seed ${seed}: ${claim}`;
-  check(named('frontier rate ≥ 1.8 × base'), times('frontierRate') >= 1.8, `${rate(base.frontierRate)} → ${rate(propel.frontierRate)}, × ${times('frontierRate').toFixed(2)}`);
-  check(named('95% intervals do not overlap'), disjoint(base.frontierInterval, propel.frontierInterval), `${base.frontierInterval.map(rate).join('–')} and ${propel.frontierInterval.map(rate).join('–')}`);
-  check(named('unique frontier rate ≥ 1.8 × base'), times('uniqueFrontierRate') >= 1.8 && disjoint(uniqueInterval(base), uniqueInterval(propel)), `${rate(base.uniqueFrontierRate)} → ${rate(propel.uniqueFrontierRate)}, × ${times('uniqueFrontierRate').toFixed(2)}`);
-  check(named('in band / valid ≥ 1.3 × base'), times('inBandOfValid') >= 1.3, `${rate(base.inBandOfValid)} → ${rate(propel.inBandOfValid)}, × ${times('inBandOfValid').toFixed(2)}`);
+  check(
+    named('frontier rate ≥ 1.8 × base'),
+    times('frontierRate') >= 1.8,
+    `${rate(base.frontierRate)} → ${rate(propel.frontierRate)}, × ${times('frontierRate').toFixed(2)}`,
+  );
+  check(
+    named('95% intervals do not overlap'),
+    disjoint(base.frontierInterval, propel.frontierInterval),
+    `${base.frontierInterval.map(rate).join('–')} and ${propel.frontierInterval.map(rate).join('–')}`,
+  );
+  check(
+    named('unique frontier rate ≥ 1.8 × base'),
+    times('uniqueFrontierRate') >= 1.8 && disjoint(uniqueInterval(base), uniqueInterval(propel)),
+    `${rate(base.uniqueFrontierRate)} → ${rate(propel.uniqueFrontierRate)}, × ${times('uniqueFrontierRate').toFixed(2)}`,
+  );
+  check(
+    named('in band / valid ≥ 1.3 × base'),
+    times('inBandOfValid') >= 1.3,
+    `${rate(base.inBandOfValid)} → ${rate(propel.inBandOfValid)}, × ${times('inBandOfValid').toFixed(2)}`,
+  );
   check(named('at least 500 fresh generations'), Math.min(base.n, propel.n) >= 500, `${propel.n}`);
-  check(named('validity not below base'), propel.validity >= base.validity, `${rate(base.validity)} → ${rate(propel.validity)}`);
+  check(
+    named('validity not below base'),
+    propel.validity >= base.validity,
+    `${rate(base.validity)} → ${rate(propel.validity)}`,
+  );
   check(named('no solver trial in the RL loop'), propel.solverTrials.inLoop === 0, `${propel.solverTrials.inLoop}`);
 }
 const rows = runs.flatMap(({ seed, outOfFold }) => outOfFold.map((row) => ({ ...row, seed })));
 // Ranks are compared within a seed, as each seed has its own fits; the pooled AUROC is the mean over seeds.
 const pooledAuroc = (logit) => (indices) => {
   const bySeed = seeds.map((seed) => Array.from(indices).filter((i) => rows[i].seed === seed));
-  const of = (own) => auroc(own.map((i) => rows[i].inBand), own.map((i) => rows[i][logit]));
+  const of = (own) =>
+    auroc(
+      own.map((i) => rows[i].inBand),
+      own.map((i) => rows[i][logit]),
+    );
   return bySeed.reduce((sum, own) => sum + of(own), 0) / seeds.length;
 };
 const all = rows.map((_, i) => i);
 for (const baseline of ['lengthLogit', 'ngramLogit']) {
   const strata = rows.map(({ seed }) => seeds.indexOf(seed));
-  const difference = pairedBootstrap(rows.length, pooledAuroc('probeLogit'), pooledAuroc(baseline), { seed: 0, resamples: 1000, strata });
+  const difference = pairedBootstrap(rows.length, pooledAuroc('probeLogit'), pooledAuroc(baseline), {
+    seed: 0,
+    resamples: 1000,
+    strata,
+  });
   const figure = `AUROC ${pooledAuroc('probeLogit')(all).toFixed(3)} against ${pooledAuroc(baseline)(all).toFixed(3)}, difference ${difference.interval.map((x) => x.toFixed(3)).join(' to ')}, n ${rows.length}`;
-  check(`the probe beats ${baseline === 'lengthLogit' ? 'length' : 'token n-grams'} (out of fold, pooled)`, difference.interval[0] > 0, figure);
+  check(
+    `the probe beats ${baseline === 'lengthLogit' ? 'length' : 'token n-grams'} (out of fold, pooled)`,
+    difference.interval[0] > 0,
+    figure,
+  );
 }
 
-if (values.json) process.stdout.write(`${JSON.stringify({ seeds, seconds: runs.map((run) => run.seconds), checks }, null, 2)}\n`);
-else for (const { claim, holds, figure } of checks) process.stdout.write(`${holds ? 'holds' : 'FAILS'}  ${claim}: ${figure}\n`);
+if (values.json)
+  process.stdout.write(`${JSON.stringify({ seeds, seconds: runs.map((run) => run.seconds), checks }, null, 2)}\n`);
+else
+  for (const { claim, holds, figure } of checks)
+    process.stdout.write(`${holds ? 'holds' : 'FAILS'}  ${claim}: ${figure}\n`);
 process.exitCode = checks.every(({ holds }) => holds) ? 0 : 1;

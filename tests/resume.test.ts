@@ -25,7 +25,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Run to the end, or to a SIGKILL after so many milliseconds. @returns whether it ended by itself. */
 function propelRun(out: string, killAfter: number | null): Promise<boolean> {
-  const child = spawn(process.execPath, ['dist/cli/main.js', 'run', '--out', out, ...SHORT], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, ['dist/cli/main.js', 'run', '--out', out, ...SHORT], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
   const timer = killAfter === null ? null : setTimeout(() => child.kill('SIGKILL'), killAfter);

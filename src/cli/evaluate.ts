@@ -11,7 +11,10 @@ import type { RunFlags } from './run-options.js';
 export function register(program: Command): void {
   withRunOptions(program.command('evaluate'))
     .description('Re-score fresh generations of every arm by the solver, and write the report')
-    .addHelpText('after', `\nExamples:\n  propel evaluate\n  propel evaluate my.yaml --set evaluate.generations=2000 --out runs/mine`)
+    .addHelpText(
+      'after',
+      `\nExamples:\n  propel evaluate\n  propel evaluate my.yaml --set evaluate.generations=2000 --out runs/mine`,
+    )
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);
       await inWorkspace(options, evaluate);

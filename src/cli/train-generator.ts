@@ -9,11 +9,19 @@ import type { RunFlags } from './run-options.js';
 export function register(program: Command): void {
   withRunOptions(program.command('train-generator'))
     .description('Train the generator of every arm that has a reward; no solver runs')
-    .addHelpText('after', `\nExamples:\n  propel train-generator\n  propel train-generator my.yaml --set train.steps=20 --out runs/mine`)
+    .addHelpText(
+      'after',
+      `\nExamples:\n  propel train-generator\n  propel train-generator my.yaml --set train.steps=20 --out runs/mine`,
+    )
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);
       const arms = await inWorkspace(options, trainGenerator);
       if (flags.json) return printJson({ arms });
-      printLines(arms.map((arm) => `${arm.arm}: ${arm.steps} steps, valid ${arm.validity.toFixed(2)}, KL ${arm.klPerSequence.toFixed(2)} nats a sequence, ${arm.checkpoint}`));
+      printLines(
+        arms.map(
+          (arm) =>
+            `${arm.arm}: ${arm.steps} steps, valid ${arm.validity.toFixed(2)}, KL ${arm.klPerSequence.toFixed(2)} nats a sequence, ${arm.checkpoint}`,
+        ),
+      );
     });
 }

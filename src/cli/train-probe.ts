@@ -10,7 +10,10 @@ import type { RunFlags } from './run-options.js';
 export function register(program: Command): void {
   withRunOptions(program.command('train-probe'))
     .description('Fit probes on the reference model’s hidden states to the labels')
-    .addHelpText('after', '\nExamples:\n  propel train-probe\n  propel train-probe my.yaml --set probe.head=ordinal --out runs/mine')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  propel train-probe\n  propel train-probe my.yaml --set probe.head=ordinal --out runs/mine',
+    )
     .action(async (configuration: string, flags: RunFlags) => {
       const summary = await inWorkspace(runOptions(configuration, flags), trainProbe);
       if (flags.json) return printJson(summary);

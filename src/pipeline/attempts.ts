@@ -23,7 +23,11 @@ export async function attemptTasks(
   const k = config.band.of;
   const seed = deriveSeed(config.seed, purpose, index);
   const [solver, sandbox] = [await workspace.solver(), await workspace.sandbox()];
-  const answers = await solver.attempt(tasks.map(({ task }) => domain.question(task)), k, seed);
+  const answers = await solver.attempt(
+    tasks.map(({ task }) => domain.question(task)),
+    k,
+    seed,
+  );
   const attempts: AttemptRow[] = [];
   const labels: LabelRow[] = [];
   for (const [i, { id, task }] of tasks.entries()) {

@@ -9,15 +9,16 @@ import type { CheckpointRow } from '../store/rows.js';
 import type { Workspace } from './workspace.js';
 
 /** Folder of a checkpoint, relative to the run folder. */
-export const checkpointPath = (arm: string, step: number): string => `checkpoints/${arm}/step-${String(step).padStart(6, '0')}`;
+export const checkpointPath = (arm: string, step: number): string =>
+  `checkpoints/${arm}/step-${String(step).padStart(6, '0')}`;
 
 /** The checkpoint's folder, its adapter's digest checked. @throws RunError when the file is not the one that was written. */
-export async function verifiedCheckpoint({ store }: Pick<Workspace, 'store'>, row: CheckpointRow): Promise<string> {
+export function verifiedCheckpoint({ store }: Pick<Workspace, 'store'>, row: CheckpointRow): string {
   const folder = join(store.folder, row.path);
   const file = join(folder, ADAPTER_FILE);
   let digest: string;
   try {
-    digest = await sha256OfFile(file);
+    digest = sha256OfFile(file);
   } catch (cause) {
     throw new RunError(`${file}, which the run's store names, cannot be read: start over with --fresh`, { cause });
   }
@@ -33,5 +34,5 @@ export async function trainedAdapter(workspace: Workspace, arm: string): Promise
   if (!checkpoint || !store.phaseFinished('train-generator', arm)) {
     throw new UserError(`arm ${arm} is not trained yet: run 'propel train-generator' first`);
   }
-  return readAdapter(await verifiedCheckpoint(workspace, checkpoint), (await workspace.policy()).config);
+  return readAdapter(verifiedCheckpoint(workspace, checkpoint), (await workspace.policy()).config);
 }

@@ -39,12 +39,22 @@ const armSchema = z
 
 export const configSchema = z
   .strictObject({
-    name: z.string().regex(/^[a-z0-9][a-z0-9._-]*$/i, 'letters, digits, dot, dash and underscore').describe('Names the run folder, runs/<name>.'),
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]*$/i, 'letters, digits, dot, dash and underscore')
+      .describe('Names the run folder, runs/<name>.'),
     seed: z.int().min(0).default(0).describe('Every random stream of the run derives from it.'),
     engine: z
       .strictObject({
-        provider: z.enum(PROVIDER_SETTINGS).default('auto').describe('Execution provider; auto takes the first that passes its self-test.'),
-        threads: z.int().positive().default(2).describe('Threads within an operator on cpu; part of what makes rows equal.'),
+        provider: z
+          .enum(PROVIDER_SETTINGS)
+          .default('auto')
+          .describe('Execution provider; auto takes the first that passes its self-test.'),
+        threads: z
+          .int()
+          .positive()
+          .default(2)
+          .describe('Threads within an operator on cpu; part of what makes rows equal.'),
       })
       .prefault({}),
     sandbox: z
@@ -64,14 +74,20 @@ export const configSchema = z
       .strictObject({
         temperature: rate('Sampling temperature of the generator in label and evaluate; RL samples at 1.').default(1),
         maxNewTokens: count('Longest completion.').default(1024),
-        stops: z.array(z.string()).default([]).describe('Texts of one token that end a completion, besides the end of sequence.'),
+        stops: z
+          .array(z.string())
+          .default([])
+          .describe('Texts of one token that end a completion, besides the end of sequence.'),
       })
       .prefault({}),
     solver: z
       .strictObject({
         temperature: rate('Sampling temperature of the solver.').default(1),
         maxNewTokens: count('Longest answer; a longer one is a fail.').default(512),
-        stops: z.array(z.string()).default([]).describe('Texts of one token that end an answer, besides the end of sequence.'),
+        stops: z
+          .array(z.string())
+          .default([])
+          .describe('Texts of one token that end an answer, besides the end of sequence.'),
       })
       .prefault({}),
     label: z
@@ -83,11 +99,26 @@ export const configSchema = z
       .prefault({}),
     probe: z
       .strictObject({
-        head: z.enum(['counts', 'ordinal', 'band']).default('counts').describe('counts: softmax over solve counts; ordinal: ordered cut-points; band: logistic.'),
-        features: z.array(z.array(featureSchema).nonempty()).nonempty().describe('Candidate features; the validation split chooses among them.'),
-        l2: z.array(rate('L2 penalty.')).nonempty().default([0.003, 0.01, 0.03, 0.1, 0.3]).describe('Candidate penalties; the validation split chooses.'),
+        head: z
+          .enum(['counts', 'ordinal', 'band'])
+          .default('counts')
+          .describe('counts: softmax over solve counts; ordinal: ordered cut-points; band: logistic.'),
+        features: z
+          .array(z.array(featureSchema).nonempty())
+          .nonempty()
+          .describe('Candidate features; the validation split chooses among them.'),
+        l2: z
+          .array(rate('L2 penalty.'))
+          .nonempty()
+          .default([0.003, 0.01, 0.03, 0.1, 0.3])
+          .describe('Candidate penalties; the validation split chooses.'),
         validationShare: z.number().gt(0).lt(0.5).default(0.2).describe('Share of the labels that choose.'),
-        testShare: z.number().gt(0).lt(0.5).default(0.2).describe('Share of the labels that are held out for the card.'),
+        testShare: z
+          .number()
+          .gt(0)
+          .lt(0.5)
+          .default(0.2)
+          .describe('Share of the labels that are held out for the card.'),
       })
       .describe('The activation probe.'),
     train: z
@@ -104,7 +135,10 @@ export const configSchema = z
           .strictObject({
             rank: count('r').default(8),
             alpha: rate('α; the adapter is scaled by α / r.').default(16),
-            targets: z.array(z.enum(TARGET_MODULES)).nonempty().default([...TARGET_MODULES]),
+            targets: z
+              .array(z.enum(TARGET_MODULES))
+              .nonempty()
+              .default([...TARGET_MODULES]),
           })
           .prefault({}),
         learningRate: rate('Of AdamW.').default(1e-4),
@@ -114,7 +148,12 @@ export const configSchema = z
         maxNorm: rate('Global gradient norm above which gradients are scaled down.').default(1),
         clip: rate('ε of the clipped ratio.').default(0.2),
         kl: z.number().min(0).default(0.1).describe('β, coefficient of the KL to the policy’s own start, in the loss.'),
-        klStop: z.number().positive().nullable().default(null).describe('Stop an arm when the KL per sequence, in nats, passes this; null: never.'),
+        klStop: z
+          .number()
+          .positive()
+          .nullable()
+          .default(null)
+          .describe('Stop an arm when the KL per sequence, in nats, passes this; null: never.'),
         entropy: z.number().min(0).default(0).describe('Coefficient of the entropy bonus.'),
         rewardClip: rate('Standardised logits are clipped to ± this.').default(2.5),
         invalidPenalty: z.number().default(-3).describe('Reward of an invalid task; below −rewardClip.'),
@@ -126,21 +165,29 @@ export const configSchema = z
       .strictObject({
         generations: count('Fresh generations an arm.').default(800),
         batch: count('Generations in a batch.').default(100),
-        rescoreEvery: z.int().min(0).default(10).describe('Re-score the tasks of every n-th training step by the solver, for the report; 0: none.'),
+        rescoreEvery: z
+          .int()
+          .min(0)
+          .default(10)
+          .describe('Re-score the tasks of every n-th training step by the solver, for the report; 0: none.'),
       })
       .prefault({}),
   })
   .superRefine((config, context) => {
     const problem = penaltyProblem(config.train.invalidPenalty, -config.train.rewardClip);
     if (problem) context.addIssue({ code: 'custom', path: ['train', 'invalidPenalty'], message: problem });
-    if (!Object.keys(config.arms).length) context.addIssue({ code: 'custom', path: ['arms'], message: 'name at least one arm' });
+    if (!Object.keys(config.arms).length)
+      context.addIssue({ code: 'custom', path: ['arms'], message: 'name at least one arm' });
     if (config.probe.validationShare + config.probe.testShare > 0.8) {
-      context.addIssue({ code: 'custom', path: ['probe'], message: 'validationShare and testShare leave too little to train on' });
+      context.addIssue({
+        code: 'custom',
+        path: ['probe'],
+        message: 'validationShare and testShare leave too little to train on',
+      });
     }
   });
 
 export type Config = z.infer<typeof configSchema>;
-export type ArmConfig = Config['arms'][string];
 
 /** Probes that a run trains: as many as its largest ensemble has members. */
 export function ensembleSize(config: Config): number {

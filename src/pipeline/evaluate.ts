@@ -31,7 +31,9 @@ export async function evaluate(workspace: Workspace): Promise<void> {
     await rescoreSteps(workspace, arm);
     const started = performance.now();
     const measured = await measure(workspace, arm);
-    store.finishPhase(PHASE, arm, (performance.now() - started) / 1000, () => store.saveEvaluation(arm, { ...measured }));
+    store.finishPhase(PHASE, arm, (performance.now() - started) / 1000, () =>
+      store.saveEvaluation(arm, { ...measured }),
+    );
   }
 }
 
@@ -79,10 +81,15 @@ export function armGenerations({ store }: Pick<Workspace, 'store'>, arm: string)
 async function measure(workspace: Workspace, arm: string): Promise<StoredEvaluation> {
   const { config, store } = workspace;
   const labelled = store.labelledTasks({ phase: PHASE, arm });
-  const measuredInBand = labelled.filter(({ passes }) => inBand(passes, config.band)).length / Math.max(1, labelled.length);
+  const measuredInBand =
+    labelled.filter(({ passes }) => inBand(passes, config.band)).length / Math.max(1, labelled.length);
   const probes = await openArmProbes(workspace, arm);
   if (!probes.length || !labelled.length) return { claimedInBand: null, measuredInBand };
-  const { claimed } = await scoreTasks(workspace, probes, labelled.map((task) => task.rendered!));
+  const { claimed } = await scoreTasks(
+    workspace,
+    probes,
+    labelled.map((task) => task.rendered!),
+  );
   return { claimedInBand: claimed.reduce((a, b) => a + b, 0) / claimed.length, measuredInBand };
 }
 
@@ -123,7 +130,11 @@ async function rescoreSteps(workspace: Workspace, arm: string): Promise<void> {
 }
 
 /** In band / valid of a re-scored step; null where it was not re-scored. */
-export function rescoredBandRate({ config, store }: Pick<Workspace, 'config' | 'store'>, arm: string, step: number): number | null {
+export function rescoredBandRate(
+  { config, store }: Pick<Workspace, 'config' | 'store'>,
+  arm: string,
+  step: number,
+): number | null {
   const labels: Pick<LabelRow, 'passes'>[] = store.labelledTasks({ phase: PHASE, arm: rescoredArm(arm, step) });
   if (!labels.length) return null;
   return labels.filter(({ passes }) => inBand(passes, config.band)).length / labels.length;

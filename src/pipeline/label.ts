@@ -54,7 +54,11 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
       });
       for (const { row } of proposals) if (row.valid) earlier.add(row.rendered!);
       labelled += labels.length;
-      progress.update(Math.min(labelled, config.label.tasks), config.label.tasks, `${valid.length} of ${proposals.length} valid`);
+      progress.update(
+        Math.min(labelled, config.label.tasks),
+        config.label.tasks,
+        `${valid.length} of ${proposals.length} valid`,
+      );
     }
     store.finishPhase(PHASE, '', 0);
     progress.done(`${labelled} labelled tasks`);

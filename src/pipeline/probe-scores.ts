@@ -29,8 +29,16 @@ export interface TaskScores {
 }
 
 /** Score rendered tasks. The reference model reads nothing but their text. */
-export async function scoreTasks(workspace: Workspace, probes: readonly ArmProbe[], texts: readonly string[]): Promise<TaskScores> {
-  const scored = await scoreTexts(await workspace.reference(), probes.map(({ probe }) => probe), texts);
+export async function scoreTasks(
+  workspace: Workspace,
+  probes: readonly ArmProbe[],
+  texts: readonly string[],
+): Promise<TaskScores> {
+  const scored = await scoreTexts(
+    await workspace.reference(),
+    probes.map(({ probe }) => probe),
+    texts,
+  );
   const logits = texts.map((_, i) => scored.map((own) => own[i]!));
   return { logits, claimed: logits.map((own) => sigmoid(Math.min(...own))) };
 }

@@ -46,7 +46,11 @@ export async function propose(workspace: Workspace, options: ProposeOptions): Pr
   options.onSampled?.();
   const texts = completions.map((completion) => tokenizer.decode(completion.tokens));
   const parsed = completions.map((completion, i) => (completion.stopped ? domain.parse(texts[i]!) : null));
-  const checks = await domain.check(parsed, await workspace.sandbox(), options.earlier ? { earlier: options.earlier } : {});
+  const checks = await domain.check(
+    parsed,
+    await workspace.sandbox(),
+    options.earlier ? { earlier: options.earlier } : {},
+  );
   return completions.map((completion, item) => {
     const check = checks[item]!;
     const task = parsed[item]!;

@@ -24,9 +24,17 @@ export function report(folder: string): Results {
     const config = { ...run.config, seed: run.seed } as unknown as Config;
     const evaluated = Object.keys(config.arms).filter((arm) => store.phaseFinished('evaluate', arm));
     if (!evaluated.length) throw new UserError(`${folder}: no arm has been evaluated yet: run 'propel evaluate'`);
-    const results: Results = { seed: run.seed, versions: run.versions, config: run.config, arms: armResults({ config, store }, evaluated) };
+    const results: Results = {
+      seed: run.seed,
+      versions: run.versions,
+      config: run.config,
+      arms: armResults({ config, store }, evaluated),
+    };
     writeResults(join(folder, 'results.json'), results);
-    writeReport(join(folder, 'report.html'), reportData({ config, store }, basename(resolve(folder)), results, evaluated));
+    writeReport(
+      join(folder, 'report.html'),
+      reportData({ config, store }, basename(resolve(folder)), results, evaluated),
+    );
     return results;
   } finally {
     store.close();
@@ -53,7 +61,10 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
       klPerSequence: store.steps(arm).at(-1)?.klPerSequence ?? null,
       claimedInBand: stored.claimedInBand,
       measuredInBand: stored.measuredInBand,
-      solverTrials: { offline: trained ? store.countTrials('label') : 0, inLoop: store.countTrials('train-generator', arm) },
+      solverTrials: {
+        offline: trained ? store.countTrials('label') : 0,
+        inLoop: store.countTrials('train-generator', arm),
+      },
       seconds: {
         ...(trained ? { label: store.secondsOf('label', ''), 'train-probe': store.secondsOf('train-probe', '') } : {}),
         ...(trained ? { 'train-generator': store.secondsOf('train-generator', arm) } : {}),

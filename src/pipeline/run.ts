@@ -20,7 +20,10 @@ export async function run(options: RunOptions): Promise<Results> {
 }
 
 /** Work in a run folder, and close all that was opened whatever happens. */
-export async function inWorkspace<Result>(options: RunOptions, work: (workspace: Workspace) => Promise<Result>): Promise<Result> {
+export async function inWorkspace<Result>(
+  options: RunOptions,
+  work: (workspace: Workspace) => Promise<Result>,
+): Promise<Result> {
   const workspace = Workspace.open(options);
   try {
     return await work(workspace);

@@ -15,7 +15,12 @@ export interface SampledTask {
 }
 
 /** `count` generations of an arm's trained generator, or of the untrained one (`base`); `stream` picks other samples of the same seed. */
-export async function sampleTasks(workspace: Workspace, arm: string, count: number, stream: number): Promise<SampledTask[]> {
+export async function sampleTasks(
+  workspace: Workspace,
+  arm: string,
+  count: number,
+  stream: number,
+): Promise<SampledTask[]> {
   const adapter = await trainedAdapter(workspace, arm);
   const proposals = await propose(workspace, {
     key: { phase: 'evaluate', arm: `${arm}/sample`, batch: stream },

@@ -54,7 +54,18 @@ export async function trainGenerator(workspace: Workspace): Promise<TrainedArm[]
     if (!last) return [];
     const { step, rewardMean, validity, klPerSequence, claimedInBand } = last;
     const checkpoint = join(store.folder, store.lastCheckpoint(arm)!.path);
-    return [{ arm, steps: step, rewardMean, validity, klPerSequence, claimedInBand, checkpoint, seconds: store.secondsOf(PHASE, arm) }];
+    return [
+      {
+        arm,
+        steps: step,
+        rewardMean,
+        validity,
+        klPerSequence,
+        claimedInBand,
+        checkpoint,
+        seconds: store.secondsOf(PHASE, arm),
+      },
+    ];
   });
 }
 
@@ -68,7 +79,8 @@ async function trainArm(workspace: Workspace, arm: string, probes: readonly ArmP
   const earlier = new Set(store.tasks({ phase: PHASE, arm, valid: true }).map((row) => row.rendered!));
   const progress = workspace.progress(`train-generator ${arm}`);
   let last = start.step;
-  const beyondKl = (row: StepRow | undefined) => train.klStop !== null && row !== undefined && row.klPerSequence > train.klStop;
+  const beyondKl = (row: StepRow | undefined) =>
+    train.klStop !== null && row !== undefined && row.klPerSequence > train.klStop;
   let stoppedByKl = beyondKl(store.steps(arm).at(-1));
   for (let step = start.step + 1; step <= train.steps && !stoppedByKl; step++) {
     workspace.checkpoint();
@@ -76,7 +88,7 @@ async function trainArm(workspace: Workspace, arm: string, probes: readonly ArmP
     const row = await trainStep(workspace, { arm, step, probes, trainer, earlier });
     stoppedByKl = beyondKl(row);
     if (step % train.checkpointEvery === 0 || step === train.steps || stoppedByKl) {
-      await saveCheckpoint(workspace, arm, step, await trainer.state(), last);
+      saveCheckpoint(workspace, arm, step, await trainer.state(), last);
       last = step;
     }
     report(progress, row, train);
@@ -88,14 +100,18 @@ async function trainArm(workspace: Workspace, arm: string, probes: readonly ArmP
 
 function report(progress: Progress, row: StepRow, train: Config['train']): void {
   const claimed = row.claimedInBand === null ? '' : `, claimed in band ${row.claimedInBand.toFixed(2)}`;
-  progress.update(row.step, train.steps, `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}, KL ${row.klPerSequence.toFixed(2)}`);
+  progress.update(
+    row.step,
+    train.steps,
+    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}, KL ${row.klPerSequence.toFixed(2)}`,
+  );
 }
 
 /** A fresh adapter's state, or that of the arm's last checkpoint. */
 async function startingPoint(workspace: Workspace, arm: string): Promise<TrainerState> {
   const { config, store } = workspace;
   const checkpoint = store.lastCheckpoint(arm);
-  if (checkpoint) return readTrainingCheckpoint(await verifiedCheckpoint(workspace, checkpoint));
+  if (checkpoint) return readTrainingCheckpoint(verifiedCheckpoint(workspace, checkpoint));
   const { config: decoder } = await workspace.policy();
   return freshState(initialAdapter(decoder, config.train.lora, deriveSeed(config.seed, `adapter ${arm}`, 0)).factors);
 }
@@ -130,7 +146,11 @@ async function trainStep(workspace: Workspace, context: StepContext): Promise<St
   const checkSeconds = clock();
 
   const valid = proposals.filter(({ row }) => row.valid);
-  const scores = await scoreTasks(workspace, probes, valid.map(({ row }) => row.rendered!));
+  const scores = await scoreTasks(
+    workspace,
+    probes,
+    valid.map(({ row }) => row.rendered!),
+  );
   const logits = new Map(valid.map(({ row }, i) => [row.id, scores.logits[i]!]));
   const rewards = probeRewards(
     proposals.map(({ row }) => logits.get(row.id) ?? null),
@@ -191,11 +211,17 @@ async function trainStep(workspace: Workspace, context: StepContext): Promise<St
 }
 
 /** Write the files, then the row that names them; the state that this one replaces goes last. */
-async function saveCheckpoint({ config, store }: Workspace, arm: string, step: number, state: TrainerState, last: number): Promise<void> {
+function saveCheckpoint(
+  { config, store }: Workspace,
+  arm: string,
+  step: number,
+  state: TrainerState,
+  last: number,
+): Promise<void> {
   const path = checkpointPath(arm, step);
   const folder = join(store.folder, path);
   writeTrainingCheckpoint(folder, state, config.train.lora, config.models.policy);
-  store.insertCheckpoint({ arm, step, path, sha256: await sha256OfFile(join(folder, ADAPTER_FILE)) });
+  store.insertCheckpoint({ arm, step, path, sha256: sha256OfFile(join(folder, ADAPTER_FILE)) });
   if (last > 0) dropOptimiserState(join(store.folder, checkpointPath(arm, last)));
 }
 

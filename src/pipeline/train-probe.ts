@@ -5,7 +5,6 @@ import { saveProbe } from '../probe/probe-file.js';
 import type { ProbeCard } from '../probe/probe-file.js';
 import { trainProbes } from '../probe/train-probes.js';
 import { writeFileAtomic } from '../store/files.js';
-import type { Json } from '../store/rows.js';
 import { ensembleSize } from './config.js';
 import { versions } from './versions.js';
 import type { Workspace } from './workspace.js';
@@ -25,13 +24,16 @@ export interface ProbeSummary {
 export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
   const { config, store } = workspace;
   if (!store.phaseFinished(PHASE, '')) {
-    if (!store.phaseFinished('label', '')) throw new UserError("there are no labels to train on yet: run 'propel label' first");
+    if (!store.phaseFinished('label', ''))
+      throw new UserError("there are no labels to train on yet: run 'propel label' first");
     const started = performance.now();
     const progress = workspace.progress('train-probe');
     const { members, outOfFold } = await trainProbes(
       {
         reference: await workspace.reference(),
-        tasks: store.labelledTasks({ phase: 'label' }).map(({ id, rendered, passes }) => ({ id, text: rendered!, passes })),
+        tasks: store
+          .labelledTasks({ phase: 'label' })
+          .map(({ id, rendered, passes }) => ({ id, text: rendered!, passes })),
         k: config.band.of,
         band: config.band,
         seed: config.seed,
@@ -48,10 +50,18 @@ export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
     writeFileAtomic(join(store.folder, OUT_OF_FOLD_FILE), `${JSON.stringify(outOfFold)}\n`);
     store.finishPhase(PHASE, '', (performance.now() - started) / 1000, () => {
       for (const { card, sha256 } of saved) {
-        store.saveProbe({ name: card.name, card: card as unknown as Json, path: join(FOLDER, `${card.name}.safetensors`), sha256 });
+        store.saveProbe({
+          name: card.name,
+          card,
+          path: join(FOLDER, `${card.name}.safetensors`),
+          sha256,
+        });
       }
     });
     progress.done(`held-out AUROC ${members.map(({ card }) => card.heldOut.auroc.value.toFixed(3)).join(', ')}`);
   }
-  return { probes: store.probes().map(({ card }) => card as unknown as ProbeCard), seconds: store.secondsOf(PHASE, '') };
+  return {
+    probes: store.probes().map(({ card }) => card as unknown as ProbeCard),
+    seconds: store.secondsOf(PHASE, ''),
+  };
 }

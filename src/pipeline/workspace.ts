@@ -67,7 +67,11 @@ export class Workspace {
     const store = RunStore.open(options.folder, { fresh: options.fresh });
     try {
       const { seed, ...config } = options.config;
-      store.startRun({ seed, config: { ...(config as { [key: string]: Json }), modelHashes: hashes }, versions: versions() });
+      store.startRun({
+        seed,
+        config: { ...(config as { [key: string]: Json }), modelHashes: hashes },
+        versions: versions(),
+      });
       return new Workspace(options, folders, store);
     } catch (error) {
       store.close();
@@ -82,11 +86,19 @@ export class Workspace {
       const run = store.run();
       if (!run) throw new UserError(`${folder} holds no run yet: start one with 'propel run'`);
       const { modelHashes, ...config } = run.config as { modelHashes: Readonly<Record<string, string>> };
-      const options = { config: { ...config, seed: run.seed } as unknown as Config, folder, fresh: false, progress, signal };
+      const options = {
+        config: { ...config, seed: run.seed } as unknown as Config,
+        folder,
+        fresh: false,
+        progress,
+        signal,
+      };
       const folders = modelFolders(options.config);
       for (const [role, hash] of Object.entries(modelHashes)) {
         if (checkpointHash(folders[role as keyof ModelFolders]) !== hash) {
-          throw new UserError(`${folders[role as keyof ModelFolders]} is not the ${role} that ${folder} was run with: its weights have changed`);
+          throw new UserError(
+            `${folders[role as keyof ModelFolders]} is not the ${role} that ${folder} was run with: its weights have changed`,
+          );
         }
       }
       return new Workspace(options, folders, store);

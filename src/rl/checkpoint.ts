@@ -11,8 +11,15 @@ const OPTIMISER_FILE = 'optimizer.safetensors';
 export const ADAPTER_FILE = 'adapter_model.safetensors';
 
 /** Write both; each file appears whole or not at all. */
-export function writeTrainingCheckpoint(folder: string, state: TrainerState, layout: AdapterLayout, base: string): void {
-  const factors = new Map([...state.tensors].filter(([name]) => /\.lora_[AB]$/.test(name) && name.startsWith('model.')));
+export function writeTrainingCheckpoint(
+  folder: string,
+  state: TrainerState,
+  layout: AdapterLayout,
+  base: string,
+): void {
+  const factors = new Map(
+    [...state.tensors].filter(([name]) => /\.lora_[AB]$/.test(name) && name.startsWith('model.')),
+  );
   writeAdapter(folder, { layout, factors }, base);
   writeTrainerState(join(folder, OPTIMISER_FILE), state);
 }

@@ -58,7 +58,12 @@ export async function updatePolicy(
     }
     const { gradientNorm } = await trainer.step(settings.optimiser);
     report = {
-      ...(report ?? { loss: sums.loss, klPerSequence: sums.kl / rollouts.length, entropy: sums.entropy / tokens, gradientNorm }),
+      ...(report ?? {
+        loss: sums.loss,
+        klPerSequence: sums.kl / rollouts.length,
+        entropy: sums.entropy / tokens,
+        gradientNorm,
+      }),
       clippedShare: sums.clipped / tokens,
     };
   }

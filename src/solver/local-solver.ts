@@ -44,7 +44,10 @@ export function createLocalSolver(model: LanguageModel, settings: LocalSolverSet
         part.forEach((_, i) => {
           const own = completions.slice(i * k, (i + 1) * k);
           attempts.push(
-            own.map(({ tokens, stopped }) => ({ answer: tokenizer.decode(tokens), status: stopped ? 'answered' : 'cut_off' })),
+            own.map(({ tokens, stopped }) => ({
+              answer: tokenizer.decode(tokens),
+              status: stopped ? 'answered' : 'cut_off',
+            })),
           );
         });
       }

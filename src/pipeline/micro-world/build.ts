@@ -36,7 +36,8 @@ export async function buildMicroWorld(progress: ProgressFactory): Promise<void> 
 }
 
 async function ensureCorpus(cache: string, progress: ProgressFactory): Promise<void> {
-  if (existsSync(join(cache, 'train', 'lengths.u8')) && existsSync(join(cache, 'tokenizer', TOKENIZER_FILES[0]!))) return;
+  if (existsSync(join(cache, 'train', 'lengths.u8')) && existsSync(join(cache, 'tokenizer', TOKENIZER_FILES[0]!)))
+    return;
   const sandbox = await createWasmSandbox();
   const corpus = progress('corpus');
   try {

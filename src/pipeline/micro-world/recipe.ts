@@ -29,12 +29,21 @@ const SHAPE = {
   attentionBias: false,
 } as const;
 
-const TRAINING = { seed: 1, batch: 48, learningRate: 3e-3, warmUpSteps: 200, weightDecay: 0.01, shortTokens: 24, threads: 1 } as const;
+const TRAINING = {
+  seed: 1,
+  batch: 48,
+  learningRate: 3e-3,
+  warmUpSteps: 200,
+  weightDecay: 0.01,
+  shortTokens: 24,
+  threads: 1,
+} as const;
 
 export const RECIPES: readonly ModelRecipe[] = [
   {
     name: 'generator',
-    purpose: 'Writes tasks: a short Python function and a call of it. Its frozen copy is the reference model that probes read.',
+    purpose:
+      'Writes tasks: a short Python function and a call of it. Its frozen copy is the reference model that probes read.',
     config: { ...SHAPE, layers: 3 },
     training: { ...TRAINING, documents: 72_000, taskWeight: 1, shortShare: 0 },
   },
