@@ -53,7 +53,8 @@ export function bandLogits(head: LinearHead, features: Matrix): Float64Array {
     for (let column = 0; column < columns; column++) {
       const value = (data[row * columns + column]! - mean[column]!) / sd[column]!;
       if (value === 0) continue;
-      for (let output = 0; output < outputs; output++) scores[output]! += head.weights[output * columns + column]! * value;
+      for (let output = 0; output < outputs; output++)
+        scores[output]! += head.weights[output * columns + column]! * value;
     }
     if (head.kind === 'band') return scores[0]! + head.offsets[0]!;
     if (head.kind === 'ordinal') return bandLogit(ordinalLogProbabilities(head.offsets, scores[0]!), head.band);

@@ -35,20 +35,30 @@ describe('gradients', () => {
     const reference = (at: Float64Array) => penalisedLoss(kind, features, counts, at, 0.1);
     expect(value).toBeCloseTo(reference(point), 6);
     const step = 1e-5;
-    const expected = point.map((x, i) => (reference(point.with(i, x + step)) - reference(point.with(i, x - step))) / (2 * step));
+    const expected = point.map(
+      (x, i) => (reference(point.with(i, x + step)) - reference(point.with(i, x - step))) / (2 * step),
+    );
     const scale = Math.max(...expected.map(Math.abs));
     gradient.forEach((g, i) => expect(Math.abs(g - expected[i]!) / scale).toBeLessThan(1e-5));
   });
 });
 
 /** The objective in float64: mean −log P(count) or −log P(in band or not), plus l2/2 · ‖weights‖². */
-function penalisedLoss(kind: HeadKind, features: Matrix, counts: readonly number[], point: Float64Array, l2: number): number {
+function penalisedLoss(
+  kind: HeadKind,
+  features: Matrix,
+  counts: readonly number[],
+  point: Float64Array,
+  l2: number,
+): number {
   const { outputs } = headShape(kind, k);
   const weights = point.subarray(0, outputs * features.columns);
   const offsets = point.subarray(weights.length);
   const logLikelihood = (row: number): number => {
     const x = features.data.subarray(row * features.columns, (row + 1) * features.columns);
-    const scores = Array.from({ length: outputs }, (_, o) => x.reduce((sum, value, c) => sum + value * weights[o * features.columns + c]!, 0));
+    const scores = Array.from({ length: outputs }, (_, o) =>
+      x.reduce((sum, value, c) => sum + value * weights[o * features.columns + c]!, 0),
+    );
     const count = counts[row]!;
     if (kind === 'band') {
       const logit = scores[0]! + offsets[0]!;
@@ -123,7 +133,10 @@ describe('heads over counts', () => {
 
   test('their log loss is below that of the base rate', async () => {
     const rate = inBand.filter(Boolean).length / inBand.length;
-    const baseLoss = bandLogLoss(inBand, inBand.map(() => Math.log(rate / (1 - rate))));
+    const baseLoss = bandLogLoss(
+      inBand,
+      inBand.map(() => Math.log(rate / (1 - rate))),
+    );
     for (const kind of ['counts', 'ordinal'] as const) {
       expect(bandLogLoss(inBand, bandLogits(await fitted(kind), test300.features))).toBeLessThan(0.9 * baseLoss);
     }
@@ -131,13 +144,20 @@ describe('heads over counts', () => {
 
   test('cut-points are in order, also where a count was never seen', async () => {
     const counts = train.counts.map((count) => (count === 4 || count === 5 ? 6 : count));
-    const { offsets } = await fitHead({ kind: 'ordinal', k, band, counts }, train.features, standardisationOf(train.features), 1e-3);
+    const { offsets } = await fitHead(
+      { kind: 'ordinal', k, band, counts },
+      train.features,
+      standardisationOf(train.features),
+      1e-3,
+    );
     expect(offsets).toHaveLength(8);
     for (let c = 1; c < offsets.length; c++) expect(offsets[c]).toBeGreaterThan(offsets[c - 1]!);
   });
 
   test('cumulative logits at θ = (0, ln 3): σ(0) = ½ below, σ(ln 3) = ¾ up to the middle', () => {
-    expect(ordinalLogProbabilities([0, Math.log(3)], 0).map(Math.exp)).toEqual([1 / 2, 1 / 4, 1 / 4].map((p) => expect.closeTo(p, 12)));
+    expect(ordinalLogProbabilities([0, Math.log(3)], 0).map(Math.exp)).toEqual(
+      [1 / 2, 1 / 4, 1 / 4].map((p) => expect.closeTo(p, 12)),
+    );
   });
 
   test('far from the cut-points the middle keeps its logarithm', () => {

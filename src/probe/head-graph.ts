@@ -56,14 +56,29 @@ const LIKELIHOODS: Readonly<Record<HeadKind, Likelihood>> = {
     const row = g.reshape(offsets, [1, k]);
     const logSigmoidOfRow = logSigmoid(g, row);
     const softplus = g.sub(row, logSigmoidOfRow);
-    const base = g.linear(row, constant(g, 'first', k, k, (_, j) => j === 0));
-    const gaps = g.linear(softplus, constant(g, 'upTo', k, k, (c, j) => j > 0 && j <= c));
+    const base = g.linear(
+      row,
+      constant(g, 'first', k, k, (_, j) => j === 0),
+    );
+    const gaps = g.linear(
+      softplus,
+      constant(g, 'upTo', k, k, (c, j) => j > 0 && j <= c),
+    );
     const cumulative = g.sub(g.add(base, gaps), g.linear(features, weights));
     const below = logSigmoid(g, cumulative);
     const above = g.sub(below, cumulative);
-    const upper = g.mul(below, constant(g, 'upper', rows, k, (i, c) => counts[i] === c));
-    const lower = g.mul(above, constant(g, 'lower', rows, k, (i, c) => counts[i] === c + 1));
-    const between = g.mul(logSigmoidOfRow, constant(g, 'between', rows, k, (i, c) => c > 0 && counts[i] === c));
+    const upper = g.mul(
+      below,
+      constant(g, 'upper', rows, k, (i, c) => counts[i] === c),
+    );
+    const lower = g.mul(
+      above,
+      constant(g, 'lower', rows, k, (i, c) => counts[i] === c + 1),
+    );
+    const between = g.mul(
+      logSigmoidOfRow,
+      constant(g, 'between', rows, k, (i, c) => c > 0 && counts[i] === c),
+    );
     return rowSums(g, g.add(g.add(upper, lower), between));
   },
 };
@@ -71,13 +86,22 @@ const LIKELIHOODS: Readonly<Record<HeadKind, Likelihood>> = {
 /** log σ(z) of a matrix: the first of a row-wise log-softmax of (z, 0). */
 function logSigmoid(g: Differentiable, z: Value): Value {
   const flat = g.reshape(z, [z.shape.reduce<number>((size, d) => size * Number(d), 1), 1]);
-  const pairs = g.linear(flat, constant(g, 'pair', 2, 1, (i) => i === 0));
-  const first = g.linear(g.logSoftmax(pairs), constant(g, 'first', 1, 2, (_, j) => j === 0));
+  const pairs = g.linear(
+    flat,
+    constant(g, 'pair', 2, 1, (i) => i === 0),
+  );
+  const first = g.linear(
+    g.logSoftmax(pairs),
+    constant(g, 'first', 1, 2, (_, j) => j === 0),
+  );
   return g.reshape(first, z.shape);
 }
 
 function rowSums(g: Differentiable, values: Value): Value {
-  return g.linear(values, constant(g, 'ones', 1, Number(values.shape[1]), () => true));
+  return g.linear(
+    values,
+    constant(g, 'ones', 1, Number(values.shape[1]), () => true),
+  );
 }
 
 /** A [rows, columns] constant of zeros and ones. */

@@ -2,7 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { minimise } from './lbfgs.js';
 import type { LbfgsSettings, Objective } from './lbfgs.js';
 
-const EXACT: LbfgsSettings = { memory: 10, maxIterations: 200, gradientTolerance: 1e-9, valueTolerance: 0, valueNoise: 0 };
+const EXACT: LbfgsSettings = {
+  memory: 10,
+  maxIterations: 200,
+  gradientTolerance: 1e-9,
+  valueTolerance: 0,
+  valueNoise: 0,
+};
 
 /** (1 − x)² + 100 (y − x²)², least at (1, 1). */
 const rosenbrock: Objective = ([x, y]) => ({
@@ -25,7 +31,11 @@ describe('L-BFGS', () => {
       value: curvatures.reduce((sum, c, i) => sum + (c / 2) * (x[i]! - i) ** 2, 0),
       gradient: x.map((value, i) => curvatures[i]! * (value - i)),
     });
-    const { point, ended } = await minimise(quadratic, new Float64Array(30), { ...EXACT, maxIterations: 1000, gradientTolerance: 1e-7 });
+    const { point, ended } = await minimise(quadratic, new Float64Array(30), {
+      ...EXACT,
+      maxIterations: 1000,
+      gradientTolerance: 1e-7,
+    });
     expect(ended).toBe('gradient');
     point.forEach((value, i) => expect(value).toBeCloseTo(i, 6));
   });

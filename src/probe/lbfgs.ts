@@ -30,15 +30,6 @@ export interface Minimum {
   readonly ended: 'gradient' | 'value' | 'precision' | 'iterations';
 }
 
-/** For functions whose rows are computed in float32 and summed in float64. */
-export const FLOAT32_SETTINGS: LbfgsSettings = {
-  memory: 10,
-  maxIterations: 500,
-  gradientTolerance: 1e-5,
-  valueTolerance: 1e-8,
-  valueNoise: 1e-8,
-};
-
 /** Wolfe conditions: sufficient decrease c₁ and curvature c₂. */
 const SUFFICIENT_DECREASE = 1e-4;
 const CURVATURE = 0.9;
@@ -56,7 +47,12 @@ export async function minimise(f: Objective, start: Float64Array, settings: Lbfg
   const pairs: Pair[] = [];
   let point: Float64Array = Float64Array.from(start);
   let current = await f(point);
-  const end = (ended: Minimum['ended'], iterations: number): Minimum => ({ point, value: current.value, iterations, ended });
+  const end = (ended: Minimum['ended'], iterations: number): Minimum => ({
+    point,
+    value: current.value,
+    iterations,
+    ended,
+  });
   if (!Number.isFinite(current.value)) throw new RangeError(`the function is ${current.value} at the start`);
   for (let iteration = 0; iteration < maxIterations; iteration++) {
     if (largest(current.gradient) <= gradientTolerance) return end('gradient', iteration);
@@ -69,8 +65,8 @@ export async function minimise(f: Objective, start: Float64Array, settings: Lbfg
     const firstStep = pairs.length > 0 ? 1 : Math.min(1, 1 / norm(current.gradient));
     const found = await searchLine(f, point, current, direction, firstStep, valueNoise);
     if (!found) return end('precision', iteration);
-    const s = direction.map((d) => d * found.step);
-    const y = found.evaluation.gradient.map((g, i) => g - current.gradient[i]!);
+    const s = scaled(direction, found.step);
+    const y = plusScaled(found.evaluation.gradient, current.gradient, -1);
     const curvature = dot(s, y);
     if (curvature > 1e-10 * dot(y, y)) {
       pairs.push({ s, y, rho: 1 / curvature });
@@ -95,9 +91,9 @@ function descentDirection(gradient: Float64Array, pairs: readonly Pair[]): Float
   }
   const last = pairs.at(-1);
   const gamma = last ? 1 / (last.rho * dot(last.y, last.y)) : 1;
-  for (let i = 0; i < q.length; i++) q[i]! *= gamma;
-  pairs.forEach(({ s, y, rho }, i) => addScaled(q, s, alphas[i]! - rho * dot(y, q)));
-  return q.map((value) => -value);
+  const r = scaled(q, gamma);
+  pairs.forEach(({ s, y, rho }, i) => addScaled(r, s, alphas[i]! - rho * dot(y, r)));
+  return scaled(r, -1);
 }
 
 /** A step along `direction` that meets the weak Wolfe conditions, give or take the noise; null when none is found. */
@@ -113,7 +109,7 @@ async function searchLine(
   const slack = noise * Math.abs(value);
   let [low, high, step] = [0, Number.POSITIVE_INFINITY, firstStep];
   for (let trial = 0; trial < MAX_TRIALS; trial++) {
-    const point = from.map((x, i) => x + step * direction[i]!);
+    const point = plusScaled(from, direction, step);
     const evaluation = await f(point);
     // Written so that NaN fails: the step was too long.
     if (!(evaluation.value <= value + SUFFICIENT_DECREASE * step * slope + slack)) high = step;
@@ -132,6 +128,18 @@ function dot(a: Float64Array, b: Float64Array): number {
 
 function addScaled(into: Float64Array, values: Float64Array, factor: number): void {
   for (let i = 0; i < into.length; i++) into[i]! += factor * values[i]!;
+}
+
+function plusScaled(a: Float64Array, b: Float64Array, factor: number): Float64Array {
+  const sum = new Float64Array(a);
+  addScaled(sum, b, factor);
+  return sum;
+}
+
+function scaled(values: Float64Array, factor: number): Float64Array {
+  const product = new Float64Array(values.length);
+  addScaled(product, values, factor);
+  return product;
 }
 
 function norm(values: Float64Array): number {

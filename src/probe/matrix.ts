@@ -22,17 +22,22 @@ export function takeRows({ columns, data }: Matrix, rows: readonly number[]): Ma
   return { rows: rows.length, columns, data: taken };
 }
 
-export function standardisationOf({ rows, columns, data }: Matrix): Standardisation {
-  const sums = new Float64Array(columns);
-  for (let i = 0; i < data.length; i++) sums[i % columns]! += data[i]!;
-  const means = sums.map((sum) => sum / rows);
-  const squares = new Float64Array(columns);
-  for (let i = 0; i < data.length; i++) squares[i % columns]! += (data[i]! - means[i % columns]!) ** 2;
+export function standardisationOf(matrix: Matrix): Standardisation {
+  const means = columnSums(matrix, (value) => value).map((sum) => sum / matrix.rows);
+  const squares = columnSums(matrix, (value, column) => (value - means[column]!) ** 2);
   const sd = Float32Array.from(squares, (sum) => {
-    const deviation = Math.sqrt(sum / rows);
+    const deviation = Math.sqrt(sum / matrix.rows);
     return deviation > CONSTANT_SD ? deviation : 1;
   });
   return { mean: Float32Array.from(means), sd };
+}
+
+function columnSums({ rows, columns, data }: Matrix, term: (value: number, column: number) => number): Float64Array {
+  const sums = new Float64Array(columns);
+  for (let row = 0, i = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++, i++) sums[column]! += term(data[i]!, column);
+  }
+  return sums;
 }
 
 /** No change: for features whose units are to be kept. */
@@ -41,6 +46,9 @@ export function identityStandardisation(columns: number): Standardisation {
 }
 
 export function standardise({ rows, columns, data }: Matrix, { mean, sd }: Standardisation): Matrix {
-  const scaled = Float32Array.from(data, (value, i) => (value - mean[i % columns]!) / sd[i % columns]!);
+  const scaled = new Float32Array(data.length);
+  for (let row = 0, i = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++, i++) scaled[i] = (data[i]! - mean[column]!) / sd[column]!;
+  }
   return { rows, columns, data: scaled };
 }

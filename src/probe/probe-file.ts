@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
-import { POOLINGS } from '../lm/engine.js';
+import { POOLINGS } from '../lm/requests.js';
 import { readTensors, writeTensors } from '../lm/safetensors.js';
 import type { Tensor } from '../onnx/session.js';
 import { sha256OfFile, writeFileAtomic } from '../store/files.js';
@@ -21,7 +21,10 @@ const heldOut = z.strictObject({
   reliability: z.array(z.strictObject({ count: z.int(), predicted: z.number(), observed: z.number() })).readonly(),
 });
 const choice = z.strictObject({ head: z.enum(HEADS), l2: z.number(), validationLoss: z.number() });
-const spec = z.array(z.strictObject({ layer: z.int().min(0), pooling: z.enum(POOLINGS) })).min(1).readonly();
+const spec = z
+  .array(z.strictObject({ layer: z.int().min(0), pooling: z.enum(POOLINGS) }))
+  .min(1)
+  .readonly();
 
 const cardSchema = z.strictObject({
   format: z.literal('propel-probe-1'),
@@ -78,7 +81,10 @@ export function saveProbe(folder: string, probe: Probe, card: ProbeCard): { path
  * Read a probe for the reference model that it is to be used with.
  * @throws UserError when a file is missing or corrupt, the two do not belong together, or the probe was trained on another model.
  */
-export function loadProbe(path: string, reference: Pick<ReferenceModel, 'hash' | 'folder'>): { probe: Probe; card: ProbeCard } {
+export function loadProbe(
+  path: string,
+  reference: Pick<ReferenceModel, 'hash' | 'folder'>,
+): { probe: Probe; card: ProbeCard } {
   const { weightsSha256, ...card } = readCard(cardPath(path));
   if (card.model.hash !== reference.hash) {
     throw new UserError(
@@ -95,7 +101,9 @@ export function loadProbe(path: string, reference: Pick<ReferenceModel, 'hash' |
   const tensor = (name: string, expected: readonly number[]): Float32Array => {
     const found = tensors.get(name);
     if (found?.shape.join() !== expected.join()) {
-      throw new UserError(`${path}: tensor '${name}' is [${found?.shape.join() ?? 'missing'}], the card calls for [${expected.join()}]`);
+      throw new UserError(
+        `${path}: tensor '${name}' is [${found?.shape.join() ?? 'missing'}], the card calls for [${expected.join()}]`,
+      );
     }
     return found.data;
   };
@@ -121,7 +129,10 @@ function readCard(path: string): ProbeCard & { weightsSha256: string } {
     json = JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
-    throw new UserError(code ? `${path} cannot be read (${code}): a probe needs its card` : `${path} is not valid JSON: ${message}`, { cause });
+    throw new UserError(
+      code ? `${path} cannot be read (${code}): a probe needs its card` : `${path} is not valid JSON: ${message}`,
+      { cause },
+    );
   }
   const parsed = cardSchema.extend({ weightsSha256: z.string() }).safeParse(json);
   if (parsed.success) return parsed.data;

@@ -53,7 +53,7 @@ export async function rankChoices(
       const tried: Choice[] = [];
       // From the strongest penalty to the weakest: each fit starts near its end.
       for (const l2 of penalties.toSorted((a, b) => b - a)) {
-        const validationLoss = bandLogLoss(inBand, bandLogits(await fitter.fit(l2), validation));
+        const validationLoss = bandLogLoss(inBand, bandLogits(await fitter.fit(l2, 'rough'), validation));
         tried.push({ candidate, head, l2, validationLoss });
       }
       await fitter.release();

@@ -24,7 +24,9 @@ const reference: ReferenceModel = {
   folder: '/models/stand-in',
   hash: 'f'.repeat(64),
   config: { width: WIDTH, maxPositions: 40 } as ReferenceModel['config'],
-  tokenizer: { prompt: (text: string) => [0, ...[...text].map((letter) => letter.charCodeAt(0) - 96)] } as ReferenceModel['tokenizer'],
+  tokenizer: {
+    prompt: (text: string) => [0, ...[...text].map((letter) => letter.charCodeAt(0) - 96)],
+  } as ReferenceModel['tokenizer'],
   hiddenStates: async ({ sequences, layers, poolings }) =>
     new Map(
       layers.map((layer) => {
@@ -45,7 +47,9 @@ function plantedTasks(count: number): LabelledTask[] {
   const random = seededRandom('planted tasks');
   return Array.from({ length: count }, (_, i) => {
     const share = random();
-    const text = Array.from({ length: 30 }, () => (random() < share ? 'a' : 'bcdefgh'[Math.floor(random() * 7)]!)).join('');
+    const text = Array.from({ length: 30 }, () => (random() < share ? 'a' : 'bcdefgh'[Math.floor(random() * 7)]!)).join(
+      '',
+    );
     const p = 1 / (1 + Math.exp(8 * (share - 0.4)));
     return { id: `task ${i}`, text, passes: Array.from({ length: K }, random).filter((u) => u < p).length };
   });
@@ -98,7 +102,11 @@ describe('training', () => {
 
   test('the scale is that of the labelled tasks', async () => {
     const { probe } = trained.members[0]!;
-    const [logits] = await scoreTexts(reference, [probe], input.tasks.map(({ text }) => text));
+    const [logits] = await scoreTexts(
+      reference,
+      [probe],
+      input.tasks.map(({ text }) => text),
+    );
     const mean = logits!.reduce((a, b) => a + b, 0) / logits!.length;
     expect(probe.scale.mean).toBeCloseTo(mean, 6);
     expect(probe.scale.sd).toBeGreaterThan(0);
@@ -108,7 +116,13 @@ describe('training', () => {
     const rows = trained.outOfFold;
     expect(rows.map(({ taskId }) => taskId)).toEqual(input.tasks.map(({ id }) => id));
     const comparison = compareWithBaselines([rows], 1);
-    expect(comparison.probe).toBeCloseTo(auroc(rows.map((r) => r.inBand), rows.map((r) => r.probeLogit)), 12);
+    expect(comparison.probe).toBeCloseTo(
+      auroc(
+        rows.map((r) => r.inBand),
+        rows.map((r) => r.probeLogit),
+      ),
+      12,
+    );
     expect(comparison.probe).toBeGreaterThan(0.7);
     expect(comparison.overLength.interval[0]).toBeGreaterThan(0);
     expect(comparison.overLength.aboveZero).toBe(1);
@@ -124,7 +138,9 @@ describe('training', () => {
     const tasks = input.tasks.map((task, i) => ({ ...task, passes: i < 3 ? 1 : 4 }));
     const failure = trainProbes({ ...input, tasks }, settings);
     await expect(failure).rejects.toThrow(RunError);
-    await expect(failure).rejects.toThrow('3 of 400 labelled tasks are in band (1 to 2 of 4); a probe needs at least 10 in');
+    await expect(failure).rejects.toThrow(
+      '3 of 400 labelled tasks are in band (1 to 2 of 4); a probe needs at least 10 in',
+    );
   });
 
   test('progress ends at its total', async () => {
@@ -138,14 +154,17 @@ describe('training', () => {
 describe('files', () => {
   const texts = ['abc', 'a'.repeat(100), ''];
 
-  test.each(['counts', 'ordinal', 'band'] as const)('a %s probe scores alike, to the bit, after it is saved and loaded', async (head) => {
-    const { probe, card } = (await trainProbes(input, { ...settings, head, members: 1, folds: 2 })).members[0]!;
-    const { path } = saveProbe(join(folder, head), probe, card);
-    const loaded = loadProbe(path, reference);
-    expect(loaded.card).toEqual(card);
-    expect(loaded.probe.scale).toEqual(probe.scale);
-    expect(await scoreTexts(reference, [loaded.probe], texts)).toEqual(await scoreTexts(reference, [probe], texts));
-  });
+  test.each(['counts', 'ordinal', 'band'] as const)(
+    'a %s probe scores alike, to the bit, after it is saved and loaded',
+    async (head) => {
+      const { probe, card } = (await trainProbes(input, { ...settings, head, members: 1, folds: 2 })).members[0]!;
+      const { path } = saveProbe(join(folder, head), probe, card);
+      const loaded = loadProbe(path, reference);
+      expect(loaded.card).toEqual(card);
+      expect(loaded.probe.scale).toEqual(probe.scale);
+      expect(await scoreTexts(reference, [loaded.probe], texts)).toEqual(await scoreTexts(reference, [probe], texts));
+    },
+  );
 
   test('the same probe gives the same bytes', () => {
     const { probe, card } = trained.members[0]!;

@@ -72,7 +72,11 @@ type Kind = 'probe' | 'length' | 'ngram';
  * training part with replacement, and takes the best features that no earlier member has while there are any.
  * @throws RunError when too few tasks are in or out of band to fit and test.
  */
-export async function trainProbes(input: ProbeInput, settings: ProbeSettings, onProgress: OnProgress = () => {}): Promise<TrainedProbes> {
+export async function trainProbes(
+  input: ProbeInput,
+  settings: ProbeSettings,
+  onProgress: OnProgress = () => {},
+): Promise<TrainedProbes> {
   const trainer = await ProbeTrainer.create(input, settings, onProgress);
   const members: TrainedProbe[] = [];
   for (let member = 0; member < settings.members; member++) {
@@ -90,7 +94,12 @@ class ProbeTrainer {
   readonly #onProgress: OnProgress;
   #done = 0;
 
-  private constructor(input: ProbeInput, settings: ProbeSettings, candidates: Record<Kind, Candidate[]>, onProgress: OnProgress) {
+  private constructor(
+    input: ProbeInput,
+    settings: ProbeSettings,
+    candidates: Record<Kind, Candidate[]>,
+    onProgress: OnProgress,
+  ) {
     this.#input = input;
     this.#settings = settings;
     this.#labels = { counts: input.tasks.map(({ passes }) => passes), k: input.k, band: input.band };
@@ -106,9 +115,19 @@ class ProbeTrainer {
     const states = await PooledStates.extract(input.reference, sequences, settings.features);
     const lengths = lengthFeatures(texts, sequences);
     const candidates = {
-      probe: settings.features.map((spec) => ({ name: formatSpec(spec), features: () => states.matrix(spec), standardised: true })),
+      probe: settings.features.map((spec) => ({
+        name: formatSpec(spec),
+        features: () => states.matrix(spec),
+        standardised: true,
+      })),
       length: [{ name: 'length', features: () => lengths, standardised: true }],
-      ngram: [{ name: 'ngram', features: (training: readonly number[]) => ngramFeatures(sequences, training), standardised: false }],
+      ngram: [
+        {
+          name: 'ngram',
+          features: (training: readonly number[]) => ngramFeatures(sequences, training),
+          standardised: false,
+        },
+      ],
     };
     return new ProbeTrainer(input, settings, candidates, onProgress);
   }
@@ -119,11 +138,17 @@ class ProbeTrainer {
     const seed = deriveSeed(this.#input.seed, 'probe member', member);
     const shares = { validation: this.#settings.validationShare, test: this.#settings.testShare };
     const parts = splitTasks(this.#inBand, shares, deriveSeed(seed, 'split', 0));
-    const [whole, validation, test] = (['train', 'validation', 'test'] as const).map((part) => rowsWhere(parts, part)) as [number[], number[], number[]];
+    const [whole, validation, test] = (['train', 'validation', 'test'] as const).map((part) =>
+      rowsWhere(parts, part),
+    ) as [number[], number[], number[]];
     const resampled = member > 0;
     const train = resampled ? resample(whole, deriveSeed(seed, 'resample', 0)) : whole;
     const measure = (logits: Float64Array) =>
-      heldOutMetrics(test.map((row) => this.#inBand[row]!), test.map((row) => logits[row]!), deriveSeed(seed, 'intervals', 0));
+      heldOutMetrics(
+        test.map((row) => this.#inBand[row]!),
+        test.map((row) => logits[row]!),
+        deriveSeed(seed, 'intervals', 0),
+      );
 
     const ranked = await this.#rank('probe', train, validation);
     const chosen = ranked.find(({ candidate }) => !taken.has(candidate.name)) ?? ranked[0]!;
@@ -168,10 +193,20 @@ class ProbeTrainer {
       ngram: new Float64Array(foldOf.length),
     };
     for (let fold = 0; fold < folds; fold++) {
-      const inside = rowsWhere(foldOf.map((of) => of === fold), true);
-      const outside = rowsWhere(foldOf.map((of) => of === fold), false);
+      const inside = rowsWhere(
+        foldOf.map((of) => of === fold),
+        true,
+      );
+      const outside = rowsWhere(
+        foldOf.map((of) => of === fold),
+        false,
+      );
       // Of what is left a share chooses, as for a member.
-      const chooses = assignFolds(outside.map((row) => this.#inBand[row]!), Math.round(1 / validationShare), deriveSeed(seed, 'validation', fold));
+      const chooses = assignFolds(
+        outside.map((row) => this.#inBand[row]!),
+        Math.round(1 / validationShare),
+        deriveSeed(seed, 'validation', fold),
+      );
       const train = outside.filter((_, i) => chooses[i] !== 0);
       const validation = outside.filter((_, i) => chooses[i] === 0);
       for (const kind of ['probe', 'length', 'ngram'] as const) {
