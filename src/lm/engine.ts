@@ -13,6 +13,7 @@ import { openCheckpoint } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { hiddenGraph, hiddenName } from './hidden-graph.js';
 import { checkHidden, checkLength, checkRollout } from './request-checks.js';
+import type { Completion, HiddenRequest, Pooling, RolloutRequest } from './request-checks.js';
 import { rolloutGraph } from './rollout-graph.js';
 import { freshState, Trainer } from './trainer.js';
 import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
@@ -23,34 +24,6 @@ export interface EngineSettings {
   readonly provider: ProviderSetting;
   readonly threads: number;
 }
-
-export interface RolloutRequest {
-  /** Token ids of each prompt, none empty. */
-  readonly prompts: readonly (readonly number[])[];
-  readonly perPrompt: number;
-  readonly maxNewTokens: number;
-  readonly temperature: number;
-  readonly stops: readonly number[];
-  readonly seed: number;
-  readonly adapter: Adapter | null;
-}
-
-/** One sample: what was written, the stop token included, and the log-probability of each token. */
-export interface Completion {
-  readonly tokens: number[];
-  readonly logProbs: Float32Array;
-  /** False when it ran into `maxNewTokens`. */
-  readonly stopped: boolean;
-}
-
-export interface HiddenRequest {
-  readonly sequences: readonly (readonly number[])[];
-  readonly layers: readonly number[];
-  /** Mean over the tokens after the first, or the last token's state. */
-  readonly poolings: readonly Pooling[];
-}
-export const POOLINGS = ['mean', 'last'] as const;
-export type Pooling = (typeof POOLINGS)[number];
 
 /** Sequences in one forward pass. */
 const FORWARD_BATCH = 64;

@@ -10,7 +10,7 @@ import {
   temporaryFolder,
   tinyCheckpoint,
 } from '../../tests/tiny-checkpoint.js';
-import type { RolloutRequest } from './engine.js';
+import type { RolloutRequest } from './request-checks.js';
 import type { EngineThread as EngineThreadType } from './language-model.js';
 
 // The built module, of the same types as the source.

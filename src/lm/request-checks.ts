@@ -1,7 +1,36 @@
-/** What a model can be asked for: token ids it knows, sequences no longer than its positions, layers it has. */
+/** What is asked of a model, and what can be: token ids it knows, sequences no longer than its positions, layers it has. */
 import { UserError } from '../errors.js';
+import type { Adapter } from './adapter.js';
 import type { DecoderConfig } from './config.js';
-import type { HiddenRequest, RolloutRequest } from './engine.js';
+
+export interface RolloutRequest {
+  /** Token ids of each prompt, none empty. */
+  readonly prompts: readonly (readonly number[])[];
+  readonly perPrompt: number;
+  readonly maxNewTokens: number;
+  readonly temperature: number;
+  readonly stops: readonly number[];
+  readonly seed: number;
+  readonly adapter: Adapter | null;
+}
+
+/** One sample: what was written, the stop token included, and the log-probability of each token. */
+export interface Completion {
+  readonly tokens: number[];
+  readonly logProbs: Float32Array;
+  /** False when it ran into `maxNewTokens`. */
+  readonly stopped: boolean;
+}
+
+export interface HiddenRequest {
+  readonly sequences: readonly (readonly number[])[];
+  readonly layers: readonly number[];
+  /** Mean over the tokens after the first, or the last token's state. */
+  readonly poolings: readonly Pooling[];
+}
+
+export const POOLINGS = ['mean', 'last'] as const;
+export type Pooling = (typeof POOLINGS)[number];
 
 /** @throws UserError when a sequence is empty, too long with `room` tokens to come, or holds an id that is no token. */
 function checkSequences(config: DecoderConfig, sequences: readonly (readonly number[])[], room: number): void {

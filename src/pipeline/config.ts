@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
 import { TARGET_MODULES } from '../lm/adapter.js';
-import { POOLINGS } from '../lm/engine.js';
+import { POOLINGS } from '../lm/request-checks.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';

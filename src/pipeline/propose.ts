@@ -1,7 +1,7 @@
 /** Propose and check: sampled completions as rows of tasks, with the tasks that came out valid. */
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Adapter } from '../lm/adapter.js';
-import type { Completion } from '../lm/engine.js';
+import type { Completion } from '../lm/request-checks.js';
 import { deriveSeed } from '../metrics/random.js';
 import { taskId } from '../store/rows.js';
 import type { BatchKey, Json, TaskRow } from '../store/rows.js';

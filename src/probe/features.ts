@@ -1,5 +1,5 @@
 /** Features of a task: its text's hidden states in the reference model, at chosen layers and poolings. */
-import type { Pooling } from '../lm/requests.js';
+import type { Pooling } from '../lm/request-checks.js';
 import type { LanguageModel } from '../lm/language-model.js';
 import type { Tensor } from '../onnx/session.js';
 import type { Matrix } from './matrix.js';

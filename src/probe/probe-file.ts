@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
-import { POOLINGS } from '../lm/requests.js';
+import { POOLINGS } from '../lm/request-checks.js';
 import { readTensors, writeTensors } from '../lm/safetensors.js';
 import type { Tensor } from '../onnx/session.js';
 import { sha256OfFile, writeFileAtomic } from '../store/files.js';
