@@ -10,8 +10,10 @@ export function probeReports(store: RunStore): ProbeReport[] {
   const reports = cards.map((card) => describe(card.name, `${formatSpec(card.features)}, ${card.head}`, card.heldOut));
   const [first] = cards;
   if (first) {
-    reports.push(describe('length', 'tokens, characters and lines', first.baselines.length.heldOut));
-    reports.push(describe('n-grams', 'one and two tokens', first.baselines.ngram.heldOut));
+    // The reliability diagram shows the probes alone.
+    const { length, ngram } = first.baselines;
+    reports.push({ ...describe('length', 'tokens, characters and lines', length.heldOut), reliability: [] });
+    reports.push({ ...describe('n-grams', 'one and two tokens', ngram.heldOut), reliability: [] });
   }
   return reports;
 }

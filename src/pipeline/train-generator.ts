@@ -217,7 +217,7 @@ function saveCheckpoint(
   step: number,
   state: TrainerState,
   last: number,
-): Promise<void> {
+): void {
   const path = checkpointPath(arm, step);
   const folder = join(store.folder, path);
   writeTrainingCheckpoint(folder, state, config.train.lora, config.models.policy);
