@@ -145,7 +145,9 @@ describe('training', () => {
 
   test('progress ends at its total', async () => {
     const seen: [number, number][] = [];
-    await trainProbes(input, { ...settings, members: 1, folds: 2 }, (done, total) => seen.push([done, total]));
+    await trainProbes(input, { ...settings, l2: [0.1], members: 1, folds: 2 }, (done, total) =>
+      seen.push([done, total]),
+    );
     expect(seen).toHaveLength(9);
     expect(seen.at(-1)).toEqual([9, 9]);
   });
@@ -157,7 +159,9 @@ describe('files', () => {
   test.each(['counts', 'ordinal', 'band'] as const)(
     'a %s probe scores alike, to the bit, after it is saved and loaded',
     async (head) => {
-      const { probe, card } = (await trainProbes(input, { ...settings, head, members: 1, folds: 2 })).members[0]!;
+      const { probe, card } = (
+        await trainProbes(input, { ...settings, head, features: [informative], l2: [0.1], members: 1, folds: 2 })
+      ).members[0]!;
       const { path } = saveProbe(join(folder, head), probe, card);
       const loaded = loadProbe(path, reference);
       expect(loaded.card).toEqual(card);
