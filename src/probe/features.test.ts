@@ -3,7 +3,6 @@ import type { HiddenRequest } from '../lm/request-checks.js';
 import { formatSpec, PooledStates, tokenSequences } from './features.js';
 import type { FeatureSpec, ReferenceModel } from './features.js';
 
-type HiddenRequest = Parameters<ReferenceModel['hiddenStates']>[0];
 const requests: HiddenRequest[] = [];
 /** State of row r at layer l: (100 l + r, +0.5) for the mean, (−100 l − r, −0.5) for the last token. */
 const model = {
