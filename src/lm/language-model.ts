@@ -107,6 +107,24 @@ function revive({ name, message, stack }: { name: string; message: string; stack
   return error;
 }
 
+/** What a model's folder says before anything is compiled. */
+export interface ModelFiles {
+  readonly config: DecoderConfig;
+  readonly tokenizer: Tokenizer;
+}
+
+/** @throws UserError when a file is missing or corrupt, or the tokenizer belongs to another model. */
+export async function openModelFiles(folder: string): Promise<ModelFiles> {
+  const { config } = openCheckpoint(folder);
+  const tokenizer = await Tokenizer.open(folder);
+  if (tokenizer.vocabulary > config.vocabulary) {
+    throw new UserError(
+      `${folder}: tokenizer.json has ${tokenizer.vocabulary} tokens, config.json says ${config.vocabulary}: the tokenizer belongs to another model`,
+    );
+  }
+  return { config, tokenizer };
+}
+
 /** A causal language model: a checkpoint in the engine with its tokenizer. Adapters are values passed in, not state. */
 export class LanguageModel {
   readonly folder: string;
@@ -124,13 +142,7 @@ export class LanguageModel {
 
   /** @throws UserError when a file is missing or corrupt, or the tokenizer belongs to another model. */
   static async open(engine: EngineThread, folder: string): Promise<LanguageModel> {
-    const { config } = openCheckpoint(folder);
-    const tokenizer = await Tokenizer.open(folder);
-    if (tokenizer.vocabulary > config.vocabulary) {
-      throw new UserError(
-        `${folder}: tokenizer.json has ${tokenizer.vocabulary} tokens, config.json says ${config.vocabulary}: the tokenizer belongs to another model`,
-      );
-    }
+    const { config, tokenizer } = await openModelFiles(folder);
     return new LanguageModel(engine, folder, config, tokenizer);
   }
 
