@@ -51,12 +51,15 @@ export async function rankChoices(
       const problem = { kind: head, k, band, counts: rows.train.map((row) => counts[row]!) };
       const fitter = await HeadFitter.create(problem, training, standardisationFor(candidate, training));
       const tried: Choice[] = [];
-      // From the strongest penalty to the weakest: each fit starts near its end.
-      for (const l2 of penalties.toSorted((a, b) => b - a)) {
-        const validationLoss = bandLogLoss(inBand, bandLogits(await fitter.fit(l2, 'rough'), validation));
-        tried.push({ candidate, head, l2, validationLoss });
+      try {
+        // From the strongest penalty to the weakest: each fit starts near its end.
+        for (const l2 of penalties.toSorted((a, b) => b - a)) {
+          const validationLoss = bandLogLoss(inBand, bandLogits(await fitter.fit(l2, 'rough'), validation));
+          tried.push({ candidate, head, l2, validationLoss });
+        }
+      } finally {
+        await fitter.release();
       }
-      await fitter.release();
       best.push(byLoss(tried)[0]!);
     }
   }
