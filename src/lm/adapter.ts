@@ -142,5 +142,8 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
     }
     factors.set(name, tensor);
   }
+  const extra = [...tensors.keys()].find((name) => !factors.has(name.slice(PREFIX.length, -'.weight'.length)));
+  if (extra)
+    throw new UserError(`${weights} holds '${extra}', which adapter_config.json does not call for in this model`);
   return { layout, factors };
 }

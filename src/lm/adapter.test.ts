@@ -1,0 +1,144 @@
+/** Adapters: PEFT folders there and back, and every way one can be wrong. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, TINY_LLAMA, TINY_QWEN2 } from '../../tests/tiny-checkpoint.js';
+import { factorShapes, initialAdapter, readAdapter, TARGET_MODULES, writeAdapter } from './adapter.js';
+import type { AdapterLayout } from './adapter.js';
+import { readTensors, writeTensors } from './safetensors.js';
+
+const LAYOUT: AdapterLayout = { rank: 4, alpha: 8, targets: ['q_proj', 'v_proj'] };
+
+function written(layout = LAYOUT): string {
+  const folder = temporaryFolder();
+  writeAdapter(folder, initialAdapter(TINY_LLAMA, layout, 1), 'models/base');
+  return folder;
+}
+
+describe('a fresh adapter', () => {
+  it('has A of variance 1 / in and B zero, in layer order, the same for the same seed', () => {
+    const { factors } = initialAdapter({ ...TINY_LLAMA, width: 64, layers: 8 }, { ...LAYOUT, rank: 16 }, 5);
+    const A = [...factors].filter(([name]) => name.endsWith('lora_A')).flatMap(([, t]) => [...t.data]);
+    // 16 factors A of 16 · 64 numbers: the standard error of the variance is √(2 / 16384) ≈ 1.1%.
+    expect(A).toHaveLength(16 * 16 * 64);
+    expect(64 * (A.reduce((sum, a) => sum + a * a, 0) / A.length)).toBeCloseTo(1, 1);
+    const B = [...factors].filter(([name]) => name.endsWith('lora_B')).flatMap(([, t]) => [...t.data]);
+    expect(B.every((b) => b === 0)).toBe(true);
+    expect(initialAdapter(TINY_LLAMA, LAYOUT, 5)).toEqual(initialAdapter(TINY_LLAMA, LAYOUT, 5));
+    expect(initialAdapter(TINY_LLAMA, LAYOUT, 5)).not.toEqual(initialAdapter(TINY_LLAMA, LAYOUT, 6));
+  });
+
+  it('has factors for every target of every layer, shaped by the module', () => {
+    const shapes = factorShapes(TINY_QWEN2, { rank: 3, alpha: 3, targets: [...TARGET_MODULES] });
+    expect(shapes.size).toBe(2 * 7 * 2);
+    expect(Object.fromEntries([...shapes].filter(([name]) => name.startsWith('model.layers.1.')))).toEqual({
+      'model.layers.1.self_attn.q_proj.lora_A': [3, 16],
+      'model.layers.1.self_attn.q_proj.lora_B': [24, 3],
+      'model.layers.1.self_attn.k_proj.lora_A': [3, 16],
+      'model.layers.1.self_attn.k_proj.lora_B': [12, 3],
+      'model.layers.1.self_attn.v_proj.lora_A': [3, 16],
+      'model.layers.1.self_attn.v_proj.lora_B': [12, 3],
+      'model.layers.1.self_attn.o_proj.lora_A': [3, 24],
+      'model.layers.1.self_attn.o_proj.lora_B': [16, 3],
+      'model.layers.1.mlp.gate_proj.lora_A': [3, 16],
+      'model.layers.1.mlp.gate_proj.lora_B': [24, 3],
+      'model.layers.1.mlp.up_proj.lora_A': [3, 16],
+      'model.layers.1.mlp.up_proj.lora_B': [24, 3],
+      'model.layers.1.mlp.down_proj.lora_A': [3, 24],
+      'model.layers.1.mlp.down_proj.lora_B': [16, 3],
+    });
+  });
+});
+
+describe('a PEFT folder', () => {
+  it('comes back as it was written', () => {
+    expect(readAdapter(written(), TINY_LLAMA)).toEqual(initialAdapter(TINY_LLAMA, LAYOUT, 1));
+  });
+
+  it('has PEFT’s names and fields', () => {
+    const folder = written();
+    expect([...readTensors(join(folder, 'adapter_model.safetensors')).keys()].toSorted()).toEqual([
+      'base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight',
+      'base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight',
+      'base_model.model.model.layers.0.self_attn.v_proj.lora_A.weight',
+      'base_model.model.model.layers.0.self_attn.v_proj.lora_B.weight',
+      'base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight',
+      'base_model.model.model.layers.1.self_attn.q_proj.lora_B.weight',
+      'base_model.model.model.layers.1.self_attn.v_proj.lora_A.weight',
+      'base_model.model.model.layers.1.self_attn.v_proj.lora_B.weight',
+    ]);
+    expect(JSON.parse(readFileSync(join(folder, 'adapter_config.json'), 'utf8'))).toEqual({
+      peft_type: 'LORA',
+      task_type: 'CAUSAL_LM',
+      base_model_name_or_path: 'models/base',
+      r: 4,
+      lora_alpha: 8,
+      lora_dropout: 0,
+      target_modules: ['q_proj', 'v_proj'],
+      bias: 'none',
+      fan_in_fan_out: false,
+      inference_mode: true,
+    });
+  });
+
+  /** `UserError: message` of reading a folder for a model. */
+  function refusal(folder: string, config = TINY_LLAMA): string {
+    try {
+      readAdapter(folder, config);
+    } catch (error) {
+      return `${(error as Error).name}: ${(error as Error).message}`;
+    }
+    return 'read';
+  }
+  const withConfig = (change: object): string => {
+    const folder = written();
+    const file = join(folder, 'adapter_config.json');
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), ...change }));
+    return folder;
+  };
+
+  it.each([
+    [{ peft_type: 'IA3' }, 'peft_type'],
+    [{ r: 0 }, 'r'],
+    [{ r: '4' }, 'r'],
+    [{ lora_alpha: -1 }, 'lora_alpha'],
+    [{ target_modules: [] }, 'target_modules'],
+    [{ target_modules: 'all-linear' }, 'target_modules'],
+    [{ target_modules: ['lm_head'] }, "target_modules: 'lm_head' is not one of q_proj"],
+    [{ use_dora: true }, 'use_dora'],
+    [{ use_rslora: true }, 'use_rslora'],
+    [{ bias: 'all' }, 'bias'],
+  ])('with %j is refused, file and key named', (change, key) => {
+    expect(refusal(withConfig(change))).toMatch(/^UserError: .*adapter_config\.json: /);
+    expect(refusal(withConfig(change))).toContain(`adapter_config.json: ${key}`);
+  });
+
+  it('without a file, or with one that is broken, is refused', () => {
+    const folder = written();
+    const file = join(folder, 'adapter_model.safetensors');
+    writeFileSync(file, readFileSync(file).subarray(0, 900));
+    expect(refusal(folder)).toMatch(/^UserError: .*adapter_model\.safetensors is not a usable safetensors file: /);
+    rmSync(file);
+    expect(refusal(folder)).toBe(`UserError: ${file} cannot be read (ENOENT)`);
+    writeFileSync(join(folder, 'adapter_config.json'), '{');
+    expect(refusal(folder)).toMatch(/^UserError: .*adapter_config\.json cannot be read as JSON: /);
+    rmSync(join(folder, 'adapter_config.json'));
+    expect(refusal(folder)).toMatch(/^UserError: .*adapter_config\.json cannot be read as JSON: ENOENT/);
+  });
+
+  it('of another model is refused', () => {
+    const folder = written();
+    expect(refusal(folder, { ...TINY_LLAMA, layers: 3 })).toContain(
+      "has no tensor 'base_model.model.model.layers.2.self_attn.q_proj.lora_A.weight': the adapter belongs to another model",
+    );
+    expect(refusal(folder, { ...TINY_LLAMA, width: 32 })).toContain(
+      "'model.layers.0.self_attn.q_proj.lora_A' has shape [4,16], the model calls for [4,32]",
+    );
+    const more = readTensors(join(folder, 'adapter_model.safetensors'));
+    more.set('base_model.model.lm_head.lora_A.weight', { shape: [1], data: new Float32Array(1) });
+    writeTensors(join(folder, 'adapter_model.safetensors'), more);
+    expect(refusal(folder)).toContain(
+      "holds 'base_model.model.lm_head.lora_A.weight', which adapter_config.json does not call for",
+    );
+  });
+});

@@ -1,0 +1,314 @@
+/** Checkpoints: Hugging Face folders there and back, narrower element types, and every way a folder can be wrong. */
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  narrowWeights,
+  randomWeights,
+  temporaryFolder,
+  TINY_LLAMA,
+  TINY_QWEN2,
+  tinyCheckpoint,
+} from '../../tests/tiny-checkpoint.js';
+import { seededRandom } from '../metrics/random.js';
+import { checkpointHash, openCheckpoint, readWeights, writeCheckpoint } from './checkpoint.js';
+import { formatConfig, parseConfig, weightShapes } from './config.js';
+import type { DecoderConfig } from './config.js';
+import { Engine } from './engine.js';
+import { readTensorEntries, readTensors, writeTensors } from './safetensors.js';
+
+const TOKENS = { bos: 1, eos: 2, pad: 0 };
+
+/** `UserError: message` of what a function throws. */
+function refusal(f: () => unknown): string {
+  try {
+    f();
+  } catch (error) {
+    return `${(error as Error).name}: ${(error as Error).message}`;
+  }
+  return 'nothing thrown';
+}
+
+describe('config.json', () => {
+  const base = {
+    model_type: 'llama',
+    vocab_size: 100,
+    hidden_size: 32,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    intermediate_size: 64,
+  };
+  const parse = (change: object): DecoderConfig => parseConfig(JSON.stringify({ ...base, ...change }), 'c.json');
+
+  it.each([
+    ['llama', TINY_LLAMA],
+    ['qwen2', TINY_QWEN2],
+  ])('of a %s comes back as it was written', (_, config) => {
+    expect(parseConfig(formatConfig(config, TOKENS), 'c.json')).toEqual(config);
+    expect(JSON.parse(formatConfig(config, TOKENS))).toMatchObject({
+      bos_token_id: 1,
+      eos_token_id: 2,
+      pad_token_id: 0,
+    });
+  });
+
+  it('is read as Hugging Face’s defaults have it', () => {
+    expect(parse({})).toEqual({
+      family: 'llama',
+      vocabulary: 100,
+      width: 32,
+      layers: 2,
+      heads: 4,
+      kvHeads: 4,
+      headDim: 8,
+      feedForward: 64,
+      epsilon: 1e-6,
+      ropeTheta: 10000,
+      maxPositions: 2048,
+      tiedHead: false,
+      attentionBias: false,
+    });
+    expect(parse({ model_type: 'qwen2' }).attentionBias).toBe(true);
+    expect(parse({ rope_parameters: { rope_theta: 500000, rope_type: 'default' } }).ropeTheta).toBe(500000);
+  });
+
+  it.each([
+    [{ model_type: 'mamba' }, "c.json: model_type 'mamba' is not supported; supported are llama and qwen2"],
+    [{ vocab_size: 'many' }, 'c.json: vocab_size: '],
+    [{ num_hidden_layers: 0 }, 'c.json: num_hidden_layers: '],
+    [{ hidden_act: 'gelu' }, "c.json: hidden_act 'gelu' is not supported; only silu is"],
+    [{ rope_scaling: { type: 'yarn' } }, 'c.json: rope_scaling is not supported'],
+    [{ rope_parameters: { rope_type: 'llama3' } }, 'c.json: rope_scaling is not supported'],
+    [{ mlp_bias: true }, 'c.json: mlp_bias is not supported'],
+    [{ use_sliding_window: true }, 'c.json: use_sliding_window is not supported'],
+    [{ num_key_value_heads: 3 }, 'c.json: num_attention_heads must be a multiple of num_key_value_heads'],
+    [{ hidden_size: 36 }, 'c.json: the head dimension must be an even integer'],
+  ])('%j is refused', (change, message) => {
+    expect(refusal(() => parse(change))).toContain(`UserError: ${message}`);
+  });
+
+  it('that is not JSON, or not an object, is refused', () => {
+    expect(refusal(() => parseConfig('{"model_type":', 'c.json'))).toContain('UserError: c.json is not valid JSON');
+    expect(refusal(() => parseConfig('[1]', 'c.json'))).toContain('UserError: c.json: ');
+  });
+
+  it('gives a llama with attention_bias four biases a layer, a qwen2 three', () => {
+    const biases = (config: DecoderConfig): string[] =>
+      [...weightShapes({ ...config, layers: 1, attentionBias: true }).keys()].filter((name) => name.endsWith('.bias'));
+    expect(biases(TINY_LLAMA).map((name) => name.split('.')[4])).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj']);
+    expect(biases(TINY_QWEN2).map((name) => name.split('.')[4])).toEqual(['q_proj', 'k_proj', 'v_proj']);
+  });
+});
+
+describe('a checkpoint folder', () => {
+  it.each([
+    ['llama', TINY_LLAMA],
+    ['qwen2', TINY_QWEN2],
+  ])('of a %s comes back as it was written', (_, config) => {
+    const folder = temporaryFolder();
+    const weights = randomWeights(config, 3);
+    writeCheckpoint(folder, config, weights, TOKENS);
+    const checkpoint = openCheckpoint(folder);
+    expect(checkpoint.config).toEqual(config);
+    expect(readWeights(checkpoint)).toEqual(weights);
+  });
+
+  it('has Hugging Face’s names', () => {
+    const names = [...openCheckpoint(tinyCheckpoint({ ...TINY_QWEN2, layers: 1 })).entries.keys()];
+    expect(names.toSorted()).toEqual([
+      'lm_head.weight',
+      'model.embed_tokens.weight',
+      'model.layers.0.input_layernorm.weight',
+      'model.layers.0.mlp.down_proj.weight',
+      'model.layers.0.mlp.gate_proj.weight',
+      'model.layers.0.mlp.up_proj.weight',
+      'model.layers.0.post_attention_layernorm.weight',
+      'model.layers.0.self_attn.k_proj.bias',
+      'model.layers.0.self_attn.k_proj.weight',
+      'model.layers.0.self_attn.o_proj.weight',
+      'model.layers.0.self_attn.q_proj.bias',
+      'model.layers.0.self_attn.q_proj.weight',
+      'model.layers.0.self_attn.v_proj.bias',
+      'model.layers.0.self_attn.v_proj.weight',
+      'model.norm.weight',
+    ]);
+  });
+
+  it('has a hash that follows configuration and weights', () => {
+    const folder = tinyCheckpoint(TINY_LLAMA, 1);
+    const hash = checkpointHash(folder);
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(checkpointHash(tinyCheckpoint(TINY_LLAMA, 1))).toBe(hash);
+    expect(checkpointHash(tinyCheckpoint(TINY_LLAMA, 2))).not.toBe(hash);
+    expect(checkpointHash(tinyCheckpoint({ ...TINY_LLAMA, epsilon: 1e-4 }, 1))).not.toBe(hash);
+    rmSync(join(folder, 'model.safetensors'));
+    expect(refusal(() => checkpointHash(folder))).toBe(
+      `UserError: ${join(folder, 'model.safetensors')} cannot be read (ENOENT)`,
+    );
+  });
+
+  it('lacking a file, a tensor or a shape is refused, file and tensor named', () => {
+    const folder = tinyCheckpoint();
+    const weights = readWeights(openCheckpoint(folder));
+    const file = join(folder, 'model.safetensors');
+
+    const name = 'model.layers.1.mlp.up_proj.weight';
+    const narrow = { shape: [24, 8], data: new Float32Array(24 * 8) };
+    writeTensors(file, new Map([...weights, [name, narrow]]));
+    expect(refusal(() => openCheckpoint(folder))).toBe(
+      `UserError: ${file}: '${name}' has shape [24,8], config.json calls for [24,16]`,
+    );
+    writeTensors(file, new Map([...weights].filter(([n]) => n !== name)));
+    expect(refusal(() => openCheckpoint(folder))).toBe(
+      `UserError: ${file} has no tensor '${name}', which config.json calls for`,
+    );
+    rmSync(file);
+    expect(refusal(() => openCheckpoint(folder))).toBe(`UserError: ${file} cannot be read (ENOENT)`);
+    rmSync(join(folder, 'config.json'));
+    expect(refusal(() => openCheckpoint(folder))).toContain(
+      'config.json cannot be read (ENOENT): is this a Hugging Face',
+    );
+  });
+});
+
+describe.each(['BF16', 'F16'] as const)('%s weights', (type) => {
+  it('are read as the numbers they stand for, and run as those', async () => {
+    const folder = tinyCheckpoint(TINY_QWEN2);
+    const narrowed = narrowWeights(folder, randomWeights(TINY_QWEN2, 1), type);
+    expect(readTensorEntries(join(folder, 'model.safetensors')).get('model.norm.weight')).toMatchObject({ type });
+    expect(readWeights(openCheckpoint(folder))).toEqual(narrowed);
+
+    const widened = temporaryFolder();
+    writeCheckpoint(widened, TINY_QWEN2, narrowed, TOKENS);
+    const engine = await Engine.create({ provider: 'cpu', threads: 1 });
+    const request = { sequences: [[1, 5, 9, 4]], layers: [2], poolings: ['mean'] } as const;
+    expect(await engine.hiddenStates(folder, request)).toEqual(await engine.hiddenStates(widened, request));
+    const rollout = {
+      prompts: [[1]],
+      perPrompt: 4,
+      maxNewTokens: 6,
+      temperature: 1,
+      stops: [2],
+      seed: 1,
+      adapter: null,
+    };
+    expect(await engine.rollout(folder, rollout)).toEqual(await engine.rollout(widened, rollout));
+    await engine.close();
+  });
+});
+
+describe('half-precision numbers', () => {
+  const read = (dtype: string, halves: number[]): number[] => {
+    const file = join(temporaryFolder(), 'halves.safetensors');
+    writeFileSync(file, encode({ x: { dtype, shape: [halves.length], data_offsets: [0, 2 * halves.length] } }, halves));
+    return [...readTensors(file).get('x')!.data];
+  };
+  it('of binary16 are IEEE 754’s: normal, subnormal, zeros, infinities, NaN', () => {
+    const values = read(
+      'F16',
+      [0x3c00, 0xc000, 0x3555, 0x7bff, 0x0400, 0x0001, 0x0000, 0x8000, 0x7c00, 0xfc00, 0x7e00],
+    );
+    expect(values).toEqual([1, -2, 0.333251953125, 65504, 2 ** -14, 2 ** -24, 0, -0, Infinity, -Infinity, Number.NaN]);
+  });
+  it('of bfloat16 are the upper half of float32', () => {
+    expect(read('BF16', [0x3f80, 0xc000, 0x3eab, 0x0080, 0x8000, 0x7f80, 0x7fc0])).toEqual([
+      1,
+      -2,
+      0.333984375,
+      2 ** -126,
+      -0,
+      Infinity,
+      Number.NaN,
+    ]);
+  });
+});
+
+/** A safetensors file of a header and 16-bit words. */
+function encode(header: unknown, words: readonly number[] = []): Buffer {
+  const json = Buffer.from(typeof header === 'string' ? header : JSON.stringify(header));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(json.length));
+  return Buffer.concat([length, json, Buffer.from(Uint16Array.from(words).buffer)]);
+}
+
+describe('a safetensors file', () => {
+  it('keeps names, order, shapes and numbers, a scalar’s and an empty tensor’s too', () => {
+    const file = join(temporaryFolder(), 'x.safetensors');
+    const tensors = new Map([
+      ['b', { shape: [2, 1, 3], data: Float32Array.of(1, -0, 1e-40, Infinity, 3.4e38, 0.1) }],
+      ['a.ü', { shape: [], data: Float32Array.of(7) }],
+      ['none', { shape: [0, 4], data: new Float32Array(0) }],
+    ]);
+    writeTensors(file, tensors);
+    expect(readTensors(file)).toEqual(tensors);
+    expect([...readTensors(file).keys()]).toEqual(['b', 'a.ü', 'none']);
+  });
+
+  it('starts its tensors at a multiple of eight bytes and says that it is in PyTorch’s layout', () => {
+    const file = join(temporaryFolder(), 'x.safetensors');
+    writeTensors(file, new Map([['x', { shape: [1], data: Float32Array.of(1) }]]));
+    const bytes = readFileSync(file);
+    const length = Number(bytes.readBigUInt64LE());
+    expect(length % 8).toBe(0);
+    expect(JSON.parse(bytes.subarray(8, 8 + length).toString())).toEqual({
+      __metadata__: { format: 'pt' },
+      x: { dtype: 'F32', shape: [1], data_offsets: [0, 4] },
+    });
+    expect(bytes.readFloatLE(8 + length)).toBe(1);
+  });
+
+  it.each([
+    ['nothing', Buffer.alloc(0), 'shorter than its 8-byte length field'],
+    [
+      'a length beyond the file',
+      Buffer.from([255, 0, 0, 0, 0, 0, 0, 0, 1]),
+      'its header claims 255 bytes, the file has 9',
+    ],
+    ['an absurd length', Buffer.alloc(9, 255), 'its header claims'],
+    ['a header that is not JSON', encode('{"x":'), 'its header is not JSON'],
+    ['an entry that is none', encode({ x: 5 }), 'its entry for tensor x is malformed'],
+    ['an entry without offsets', encode({ x: { dtype: 'F16', shape: [1] } }), 'its entry for tensor x is malformed'],
+    ['a negative offset', encode({ x: { dtype: 'F16', shape: [1], data_offsets: [-2, 0] } }), 'tensor x is malformed'],
+    [
+      'integers',
+      encode({ x: { dtype: 'I64', shape: [1], data_offsets: [0, 8] } }),
+      'tensor x has type I64; supported are',
+    ],
+    [
+      'a type of JavaScript’s own',
+      encode({ x: { dtype: 'toString', shape: [], data_offsets: [0, 2] } }),
+      'has type toString',
+    ],
+    [
+      'too few bytes',
+      encode({ x: { dtype: 'F16', shape: [2], data_offsets: [0, 2] } }, [1]),
+      '2 bytes do not fit its shape',
+    ],
+    ['a cut', encode({ x: { dtype: 'F16', shape: [2], data_offsets: [0, 4] } }, [1]), 'the file is cut off'],
+  ])('with %s is refused, the file named', (_, bytes, message) => {
+    const file = join(temporaryFolder(), 'x.safetensors');
+    writeFileSync(file, bytes);
+    const said = refusal(() => readTensors(file));
+    expect(said).toMatch(/^UserError: .*x\.safetensors is not a usable safetensors file: /);
+    expect(said).toContain(message);
+  });
+
+  it('cut anywhere, or with any byte of its header changed, is refused or read, but never breaks', () => {
+    const folder = tinyCheckpoint({ ...TINY_LLAMA, layers: 1 });
+    const file = join(folder, 'model.safetensors');
+    const whole = readFileSync(file);
+    const random = seededRandom(1);
+    for (let trial = 0; trial < 60; trial++) {
+      truncateSync(file, Math.floor(random() * whole.length));
+      expect(refusal(() => openCheckpoint(folder))).toMatch(/^UserError: .*model\.safetensors/);
+      writeFileSync(file, whole);
+    }
+    const header = 8 + Number(whole.readBigUInt64LE());
+    for (let trial = 0; trial < 300; trial++) {
+      const changed = Buffer.from(whole);
+      changed[Math.floor(random() * header)] = Math.floor(random() * 256);
+      writeFileSync(file, changed);
+      expect(refusal(() => openCheckpoint(folder))).toMatch(/^(nothing thrown|UserError: .*model\.safetensors)/);
+    }
+  });
+});
