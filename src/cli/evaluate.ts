@@ -1,7 +1,7 @@
 /** `propel evaluate`: re-score fresh generations of every arm by the solver, and write the report. */
 import type { Command } from 'commander';
 import { evaluate } from '../pipeline/evaluate.js';
-import { inWorkspace } from '../pipeline/run.js';
+import { inBegunRun } from '../pipeline/run.js';
 import { report } from '../pipeline/report.js';
 import { armsTable } from '../report/table.js';
 import { printJson, printLines } from './output.js';
@@ -17,7 +17,7 @@ export function register(program: Command): void {
     )
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);
-      await inWorkspace(options, evaluate);
+      await inBegunRun(options, 'evaluate', evaluate);
       const results = report(options.folder);
       if (flags.json) return printJson(results);
       printLines([armsTable(results.arms, process.stdout.columns)]);

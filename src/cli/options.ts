@@ -11,6 +11,12 @@ export function nonNegativeInteger(text: string): number {
   return wholeNumber(text, 0);
 }
 
+/** A path that is not empty, as an unset variable of a shell would leave it. */
+export function folderName(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Give the path of a folder.');
+  return text;
+}
+
 function wholeNumber(text: string, least: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < least) {

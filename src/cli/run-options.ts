@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { loadConfig } from '../pipeline/config.js';
+import { loadConfig } from '../pipeline/config-file.js';
 import type { RunOptions } from '../pipeline/workspace.js';
-import { nonNegativeInteger } from './options.js';
+import { folderName, nonNegativeInteger } from './options.js';
 import { createProgress } from './progress.js';
 
 export interface RunFlags {
@@ -22,7 +22,7 @@ export function withRunOptions(command: Command): Command {
   return command
     .argument('[configuration]', 'YAML file, from the working folder or the package', DEFAULT_CONFIGURATION)
     .option('--seed <n>', 'seed of every random stream, instead of the configuration’s', nonNegativeInteger)
-    .option('--out <folder>', 'run folder (default: runs/<name>)')
+    .option('--out <folder>', 'run folder (default: runs/<name>)', folderName)
     .option('--fresh', 'remove what the run folder holds and start over')
     .addOption(
       new Option('--set <key=value>', 'override a setting, e.g. --set train.steps=20; may be repeated')
@@ -50,7 +50,8 @@ export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const stop = () => {
     if (controller.signal.aborted) process.exit(130);
-    process.stderr.write('\nstopping after this batch; press again to stop at once\n');
+    const newLine = process.stderr.isTTY ? '\n' : '';
+    process.stderr.write(`${newLine}stopping after this batch; press again to stop at once\n`);
     controller.abort();
   };
   process.on('SIGINT', stop);

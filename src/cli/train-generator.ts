@@ -1,7 +1,7 @@
 /** `propel train-generator`: train the generator of every arm that has a reward; no solver runs. */
 import type { Command } from 'commander';
 import { trainGenerator } from '../pipeline/train-generator.js';
-import { inWorkspace } from '../pipeline/run.js';
+import { inBegunRun } from '../pipeline/run.js';
 import { printJson, printLines } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
 import type { RunFlags } from './run-options.js';
@@ -15,7 +15,7 @@ export function register(program: Command): void {
     )
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);
-      const arms = await inWorkspace(options, trainGenerator);
+      const arms = await inBegunRun(options, 'train-generator', trainGenerator);
       if (flags.json) return printJson({ arms });
       printLines(
         arms.map(

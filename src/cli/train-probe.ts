@@ -1,6 +1,6 @@
 /** `propel train-probe`: fit the probes to the labels. */
 import type { Command } from 'commander';
-import { inWorkspace } from '../pipeline/run.js';
+import { inBegunRun } from '../pipeline/run.js';
 import { trainProbe } from '../pipeline/train-probe.js';
 import { decimal } from '../report/format.js';
 import { alignColumns, printJson, printLines } from './output.js';
@@ -15,7 +15,7 @@ export function register(program: Command): void {
       '\nExamples:\n  propel train-probe\n  propel train-probe my.yaml --set probe.head=ordinal --out runs/mine',
     )
     .action(async (configuration: string, flags: RunFlags) => {
-      const summary = await inWorkspace(runOptions(configuration, flags), trainProbe);
+      const summary = await inBegunRun(runOptions(configuration, flags), 'train-probe', trainProbe);
       if (flags.json) return printJson(summary);
       const rows = summary.probes.flatMap(({ name, heldOut, baselines }) => [
         { name, heldOut },

@@ -1,6 +1,6 @@
 /** Where a run keeps its training checkpoints, and what an arm's generator is once trained. */
 import { join } from 'node:path';
-import { RunError, UserError } from '../errors.js';
+import { UserError } from '../errors.js';
 import { readAdapter } from '../lm/adapter.js';
 import type { Adapter } from '../lm/adapter.js';
 import { ADAPTER_FILE } from '../rl/checkpoint.js';
@@ -12,7 +12,7 @@ import type { Workspace } from './workspace.js';
 export const checkpointPath = (arm: string, step: number): string =>
   `checkpoints/${arm}/step-${String(step).padStart(6, '0')}`;
 
-/** The checkpoint's folder, its adapter's digest checked. @throws RunError when the file is not the one that was written. */
+/** The checkpoint's folder, its adapter's digest checked. @throws UserError when the file is not the one that was written. */
 export function verifiedCheckpoint({ store }: Pick<Workspace, 'store'>, row: CheckpointRow): string {
   const folder = join(store.folder, row.path);
   const file = join(folder, ADAPTER_FILE);
@@ -20,19 +20,29 @@ export function verifiedCheckpoint({ store }: Pick<Workspace, 'store'>, row: Che
   try {
     digest = sha256OfFile(file);
   } catch (cause) {
-    throw new RunError(`${file}, which the run's store names, cannot be read: start over with --fresh`, { cause });
+    throw new UserError(
+      `${file}, which the run's store names, cannot be read; put it back, or start over with --fresh`,
+      {
+        cause,
+      },
+    );
   }
-  if (digest !== row.sha256) throw new RunError(`${file} is not the file that the run wrote: start over with --fresh`);
+  if (digest !== row.sha256) {
+    throw new UserError(`${file} is not the file that the run wrote; put that back, or start over with --fresh`);
+  }
   return folder;
+}
+
+/** @throws UserError when the arm's training, where it has one, is not done. */
+export function requireTrained({ config, store }: Pick<Workspace, 'config' | 'store'>, arm: string): void {
+  if (config.arms[arm]!.reward === 'none' || store.phaseFinished('train-generator', arm)) return;
+  throw new UserError(`arm ${arm} is not trained yet: run 'propel train-generator' first`);
 }
 
 /** The adapter of an arm at the end of its training; null for an arm that is not trained. @throws UserError when training is not done. */
 export async function trainedAdapter(workspace: Workspace, arm: string): Promise<Adapter | null> {
-  const { config, store } = workspace;
-  if (config.arms[arm]!.reward === 'none') return null;
-  const checkpoint = store.lastCheckpoint(arm);
-  if (!checkpoint || !store.phaseFinished('train-generator', arm)) {
-    throw new UserError(`arm ${arm} is not trained yet: run 'propel train-generator' first`);
-  }
+  requireTrained(workspace, arm);
+  const checkpoint = workspace.store.lastCheckpoint(arm);
+  if (!checkpoint) return null;
   return readAdapter(verifiedCheckpoint(workspace, checkpoint), (await workspace.policy()).config);
 }

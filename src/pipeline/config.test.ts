@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { UserError } from '../errors.js';
-import { ensembleSize, loadConfig } from './config.js';
+import { loadConfig } from './config-file.js';
+import { ensembleSize } from './config.js';
 import { rescoredSteps } from './evaluate.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'propel-config-'));

@@ -1,16 +1,12 @@
 /** The configuration of a run: one YAML file, checked once and trusted after. Every field documents itself (`propel config --schema`). */
-import { readFileSync } from 'node:fs';
-import { parseDocument } from 'yaml';
 import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
-import { UserError } from '../errors.js';
 import { TARGET_MODULES } from '../lm/adapter.js';
 import { POOLINGS } from '../lm/request-checks.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
 import type { AdvantageName } from '../rl/advantage.js';
-import { findFile } from './paths.js';
 
 const count = (what: string) => z.int().positive().describe(what);
 const rate = (what: string) => z.number().positive().describe(what);
@@ -124,7 +120,7 @@ export const configSchema = z
     train: z
       .strictObject({
         steps: count('Policy updates.').default(40),
-        batch: count('Samples a step.').default(96),
+        batch: z.int().min(2).default(96).describe('Samples a step; one alone has no advantage over others.'),
         advantage: z
           .enum(Object.keys(ADVANTAGE_ESTIMATORS) as [AdvantageName, ...AdvantageName[]])
           .default('grpo')
@@ -192,44 +188,4 @@ export type Config = z.infer<typeof configSchema>;
 /** Probes that a run trains: as many as its largest ensemble has members. */
 export function ensembleSize(config: Config): number {
   return Math.max(1, ...Object.values(config.arms).map((arm) => (arm.reward === 'probe' ? arm.probes : 0)));
-}
-
-/**
- * Read a YAML file, apply overrides (`train.steps=20`), and check it.
- * @throws UserError with file, line or key, and what is wrong.
- */
-export function loadConfig(path: string, overrides: readonly string[] = []): Config {
-  const file = findFile(path, 'configuration');
-  const document = parseDocument(readFileSync(file, 'utf8'), { prettyErrors: true });
-  const [syntax] = document.errors;
-  if (syntax) {
-    const line = syntax.linePos?.[0].line;
-    throw new UserError(`${file}${line ? `:${line}` : ''}: not valid YAML: ${syntax.message.split('\n')[0]}`);
-  }
-  for (const override of overrides) applyOverride(document, override);
-  const parsed = configSchema.safeParse(document.toJS());
-  if (parsed.success) return parsed.data;
-  throw new UserError(`${file}: ${parsed.error.issues.map(describeIssue).join('; ')}`);
-}
-
-function applyOverride(document: ReturnType<typeof parseDocument>, override: string): void {
-  const equals = override.indexOf('=');
-  if (equals < 1) throw new UserError(`--set ${override}: write key=value, for example --set train.steps=20`);
-  const path = override.slice(0, equals).split('.');
-  const value = parseDocument(override.slice(equals + 1));
-  if (value.errors.length) throw new UserError(`--set ${override}: the value is not valid YAML`);
-  try {
-    document.setIn(path, value.toJS());
-  } catch {
-    throw new UserError(`--set ${override}: there is no setting ${path.join('.')}`);
-  }
-}
-
-function describeIssue(issue: z.core.$ZodIssue): string {
-  const path = issue.path.join('.');
-  if (issue.code === 'unrecognized_keys') {
-    const keys = issue.keys.map((key) => (path ? `${path}.${key}` : key));
-    return `unknown ${keys.length > 1 ? 'keys' : 'key'} ${keys.join(', ')}`;
-  }
-  return `${path || 'the document'}: ${issue.message}`;
 }

@@ -6,7 +6,7 @@ import type { Generation } from '../metrics/frontier.js';
 import type { BatchKey, LabelRow, TaskRow } from '../store/rows.js';
 import { taskId } from '../store/rows.js';
 import { attemptTasks } from './attempts.js';
-import { trainedAdapter } from './checkpoints.js';
+import { requireTrained, trainedAdapter } from './checkpoints.js';
 import { openArmProbes, scoreTasks } from './probe-scores.js';
 import { propose } from './propose.js';
 import type { Workspace } from './workspace.js';
@@ -21,11 +21,12 @@ export interface StoredEvaluation {
   readonly measuredInBand: number;
 }
 
-/** Evaluate every arm that is not yet evaluated. */
+/** Evaluate every arm that is not yet evaluated. @throws UserError, before any work, when one is not trained. */
 export async function evaluate(workspace: Workspace): Promise<void> {
   const { config, store } = workspace;
-  for (const arm of Object.keys(config.arms)) {
-    if (store.phaseFinished(PHASE, arm)) continue;
+  const pending = Object.keys(config.arms).filter((arm) => !store.phaseFinished(PHASE, arm));
+  for (const arm of pending) requireTrained(workspace, arm);
+  for (const arm of pending) {
     const adapter = await trainedAdapter(workspace, arm);
     await evaluateArm(workspace, arm, adapter);
     await rescoreSteps(workspace, arm);

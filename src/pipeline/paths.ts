@@ -17,6 +17,7 @@ export function packageRoot(): string {
 export function findFile(path: string, what: string): string {
   const candidates = [resolve(path), resolve(packageRoot(), path)];
   const found = candidates.find((candidate) => existsSync(candidate));
-  if (found === undefined) throw new UserError(`${what} ${path} does not exist`);
+  if (found === undefined)
+    throw new UserError(`${what} ${path} does not exist; give a path from the working folder or from ${packageRoot()}`);
   return found;
 }

@@ -1,9 +1,11 @@
 /** The probes of an arm, and what they say of tasks. */
 import { join } from 'node:path';
+import { UserError } from '../errors.js';
 import type { Probe } from '../probe/probe.js';
 import { scoreTexts } from '../probe/probe.js';
 import { loadProbe } from '../probe/probe-file.js';
 import { sigmoid } from '../reward/band-logit.js';
+import { sha256OfFile } from '../store/files.js';
 import type { Workspace } from './workspace.js';
 
 export interface ArmProbe {
@@ -18,7 +20,14 @@ export async function openArmProbes(workspace: Workspace, arm: string): Promise<
   if (reward === 'none') return [];
   const reference = await workspace.reference();
   const rows = store.probes().slice(0, probes);
-  return rows.map(({ name, path }) => ({ name, probe: loadProbe(join(store.folder, path), reference).probe }));
+  return rows.map(({ name, path, sha256 }) => {
+    const file = join(store.folder, path);
+    const { probe } = loadProbe(file, reference);
+    if (sha256OfFile(file) !== sha256) {
+      throw new UserError(`${file} is not the probe that the run trained; put that back, or start over with --fresh`);
+    }
+    return { name, probe };
+  });
 }
 
 export interface TaskScores {

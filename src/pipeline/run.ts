@@ -1,10 +1,15 @@
 /** The whole of a run: label → train-probe → train-generator → evaluate → report. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { UserError } from '../errors.js';
 import type { Results } from '../report/results.js';
+import { DATABASE_FILE } from '../store/database.js';
 import { evaluate } from './evaluate.js';
 import { label } from './label.js';
 import { report } from './report.js';
 import { trainGenerator } from './train-generator.js';
 import { trainProbe } from './train-probe.js';
+import { checkModels } from './preflight.js';
 import { Workspace } from './workspace.js';
 import type { RunOptions } from './workspace.js';
 
@@ -19,15 +24,37 @@ export async function run(options: RunOptions): Promise<Results> {
   return report(options.folder);
 }
 
-/** Work in a run folder, and close all that was opened whatever happens. */
+/** Work in a run folder once the models have been checked, and close all that was opened whatever happens. */
 export async function inWorkspace<Result>(
   options: RunOptions,
   work: (workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
+  await checkModels(options.config);
   const workspace = Workspace.open(options);
   try {
     return await work(workspace);
   } finally {
     await workspace.close();
   }
+}
+
+/**
+ * Work in the folder of a run that has been begun. A later phase builds on what is there: it neither makes a folder nor starts one over.
+ * @throws UserError, before anything is written or removed
+ */
+export async function inBegunRun<Result>(
+  options: RunOptions,
+  command: string,
+  work: (workspace: Workspace) => Promise<Result>,
+): Promise<Result> {
+  const { folder, fresh } = options;
+  if (fresh) {
+    throw new UserError(
+      `--fresh would remove what 'propel ${command}' builds on; start over with 'propel run --fresh' or 'propel label --fresh'`,
+    );
+  }
+  if (!existsSync(join(folder, DATABASE_FILE))) {
+    throw new UserError(`${folder} holds no run yet: run 'propel label' first, or give the run's folder with --out`);
+  }
+  return inWorkspace(options, work);
 }

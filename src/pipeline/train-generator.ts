@@ -43,12 +43,12 @@ export interface TrainedArm {
 /** Train every arm that has a reward and is not yet trained. @throws UserError when the probes are not trained. */
 export async function trainGenerator(workspace: Workspace): Promise<TrainedArm[]> {
   const { config, store } = workspace;
-  for (const [arm, { reward }] of Object.entries(config.arms)) {
-    if (reward === 'none' || store.phaseFinished(PHASE, arm)) continue;
-    const probes = await openArmProbes(workspace, arm);
-    if (!probes.length) throw new UserError(`arm ${arm} needs a probe: run 'propel train-probe' first`);
-    await trainArm(workspace, arm, probes);
+  const trained = Object.keys(config.arms).filter((arm) => config.arms[arm]!.reward !== 'none');
+  const pending = trained.filter((arm) => !store.phaseFinished(PHASE, arm));
+  if (pending.length && !store.phaseFinished('train-probe', '')) {
+    throw new UserError(`arm ${pending[0]} needs a probe, which is not trained yet: run 'propel train-probe' first`);
   }
+  for (const arm of pending) await trainArm(workspace, arm, await openArmProbes(workspace, arm));
   return Object.keys(config.arms).flatMap((arm) => {
     const last = store.steps(arm).at(-1);
     if (!last) return [];

@@ -12,7 +12,8 @@ import type { Solver } from '../solver/solver.js';
 import type { Json } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
-import { findFile } from './paths.js';
+import { modelFolders } from './preflight.js';
+import type { ModelFolders } from './preflight.js';
 import type { ProgressFactory } from './progress.js';
 import { versions } from './versions.js';
 
@@ -34,8 +35,6 @@ export class Stopped extends Error {
     this.name = 'Stopped';
   }
 }
-
-type ModelFolders = Readonly<Record<keyof Config['models'], string>>;
 
 export class Workspace {
   readonly config: Config;
@@ -150,12 +149,4 @@ export class Workspace {
     ]);
     this.store.close();
   }
-}
-
-function modelFolders({ models }: Config): ModelFolders {
-  return {
-    policy: findFile(models.policy, 'models.policy'),
-    reference: findFile(models.reference, 'models.reference'),
-    solver: findFile(models.solver, 'models.solver'),
-  };
 }

@@ -58,8 +58,19 @@ export function openToRead(folder: string): Database.Database {
   });
 }
 
+/** Throws `UserError` when a file stands in its place or on the way. */
 export function makeRunFolder(folder: string): void {
-  withStoreErrors(folder, () => mkdirSync(folder, { recursive: true }));
+  withStoreErrors(folder, () => {
+    try {
+      mkdirSync(folder, { recursive: true });
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      if (code !== 'EEXIST' && code !== 'ENOTDIR') throw cause;
+      throw new UserError(`${folder} cannot be a run folder, a file stands in its way; choose another with --out`, {
+        cause,
+      });
+    }
+  });
 }
 
 /** Remove an old run. The database goes last: it marks the folder as a run's, and without it nothing is removed. */

@@ -63,8 +63,8 @@ export function lockRunFolder(folder: string): RunLock {
 /** Make the lock file with its content in one step; false when there is one already. */
 function create(path: string, content: string): boolean {
   const temporary = `${path}.${process.pid}`;
-  writeFileSync(temporary, content);
   try {
+    writeFileSync(temporary, content);
     linkSync(temporary, path);
     return true;
   } catch (error) {

@@ -1,0 +1,59 @@
+/** What can be told before any work: whether the models' files are whole, belong together, and have what the settings ask of them. */
+import { basename } from 'node:path';
+import { UserError } from '../errors.js';
+import { openModelFiles } from '../lm/language-model.js';
+import type { ModelFiles } from '../lm/language-model.js';
+import type { Config } from './config.js';
+import { findFile } from './paths.js';
+
+export type ModelFolders = Readonly<Record<keyof Config['models'], string>>;
+
+/** The absolute folder of each model. @throws UserError for one that does not exist. */
+export function modelFolders({ models }: Config): ModelFolders {
+  return {
+    policy: findFile(models.policy, 'models.policy'),
+    reference: findFile(models.reference, 'models.reference'),
+    solver: findFile(models.solver, 'models.solver'),
+  };
+}
+
+/**
+ * Check the models against the configuration, before a run folder is opened and before anything is computed.
+ * @throws UserError naming the file or the setting
+ */
+export async function checkModels(config: Config): Promise<void> {
+  const folders = modelFolders(config);
+  const opened = new Map<string, ModelFiles>();
+  for (const folder of new Set(Object.values(folders))) opened.set(folder, await openModelFiles(folder));
+  checkSampling('policy', config.policy, folders.policy, opened.get(folders.policy)!);
+  checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
+  checkLayers(config.probe.features, folders.reference, opened.get(folders.reference)!.config.layers);
+}
+
+/** Stops are one token each, and what may be written fits into the model's positions beside at least one token of prompt. */
+function checkSampling(role: 'policy' | 'solver', settings: Config['policy'], folder: string, files: ModelFiles): void {
+  const { maxPositions } = files.config;
+  if (settings.maxNewTokens >= maxPositions) {
+    throw new UserError(
+      `${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${basename(folder)}; lower it`,
+    );
+  }
+  settings.stops.forEach((stop, i) => {
+    try {
+      files.tokenizer.singleToken(stop);
+    } catch (cause) {
+      throw new UserError(`${role}.stops.${i}: ${(cause as Error).message} (${folder})`, { cause });
+    }
+  });
+}
+
+function checkLayers(features: Config['probe']['features'], folder: string, layers: number): void {
+  for (const [i, spec] of features.entries()) {
+    for (const [j, { layer }] of spec.entries()) {
+      if (layer <= layers) continue;
+      throw new UserError(
+        `probe.features.${i}.${j}.layer: ${basename(folder)} has no layer ${layer}; give 0, the embeddings, to ${layers}, its last layer`,
+      );
+    }
+  }
+}
