@@ -6,9 +6,8 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { pairedBootstrap } from '../dist/metrics/bootstrap.js';
 import { disjoint, wilsonInterval } from '../dist/metrics/interval.js';
-import { auroc } from '../dist/metrics/probe-metrics.js';
+import { compareWithBaselines } from '../dist/probe/held-out.js';
 
 const { values } = parseArgs({
   options: { seeds: { type: 'string', default: '0,1,2' }, json: { type: 'boolean', default: false } },
@@ -69,31 +68,17 @@ for (const { seed, arms } of runs) {
   );
   check(named('no solver trial in the RL loop'), propel.solverTrials.inLoop === 0, `${propel.solverTrials.inLoop}`);
 }
-const rows = runs.flatMap(({ seed, outOfFold }) => outOfFold.map((row) => ({ ...row, seed })));
-// Ranks are compared within a seed, as each seed has its own fits; the pooled AUROC is the mean over seeds.
-const pooledAuroc = (logit) => (indices) => {
-  const bySeed = seeds.map((seed) => Array.from(indices).filter((i) => rows[i].seed === seed));
-  const of = (own) =>
-    auroc(
-      own.map((i) => rows[i].inBand),
-      own.map((i) => rows[i][logit]),
-    );
-  return bySeed.reduce((sum, own) => sum + of(own), 0) / seeds.length;
-};
-const all = rows.map((_, i) => i);
-for (const baseline of ['lengthLogit', 'ngramLogit']) {
-  const strata = rows.map(({ seed }) => seeds.indexOf(seed));
-  const difference = pairedBootstrap(rows.length, pooledAuroc('probeLogit'), pooledAuroc(baseline), {
-    seed: 0,
-    resamples: 1000,
-    strata,
-  });
-  const figure = `AUROC ${pooledAuroc('probeLogit')(all).toFixed(3)} against ${pooledAuroc(baseline)(all).toFixed(3)}, difference ${difference.interval.map((x) => x.toFixed(3)).join(' to ')}, n ${rows.length}`;
-  check(
-    `the probe beats ${baseline === 'lengthLogit' ? 'length' : 'token n-grams'} (out of fold, pooled)`,
-    difference.interval[0] > 0,
-    figure,
-  );
+const comparison = compareWithBaselines(
+  runs.map(({ outOfFold }) => outOfFold),
+  0,
+);
+const labels = runs.reduce((sum, { outOfFold }) => sum + outOfFold.length, 0);
+for (const [baseline, other, { interval }] of [
+  ['length', comparison.length, comparison.overLength],
+  ['token n-grams', comparison.ngram, comparison.overNgram],
+]) {
+  const figure = `AUROC ${comparison.probe.toFixed(3)} against ${other.toFixed(3)}, difference ${interval.map((x) => x.toFixed(3)).join(' to ')}, n ${labels}`;
+  check(`the probe beats ${baseline} (out of fold, pooled over seeds)`, interval[0] > 0, figure);
 }
 
 if (values.json)
