@@ -11,6 +11,7 @@ import {
   tinyCheckpoint,
 } from '../../tests/tiny-checkpoint.js';
 import type { RolloutRequest } from './request-checks.js';
+import { initialAdapter } from './adapter.js';
 import type { EngineThread as EngineThreadType } from './language-model.js';
 
 // The built module, of the same types as the source.
@@ -71,6 +72,36 @@ describe('EngineThread', () => {
     const done: number[] = [];
     await Promise.all([8, 1, 4].map((n) => model.sample({ ...REQUEST, maxNewTokens: n }).then(() => done.push(n))));
     expect(done).toEqual([8, 1, 4]);
+  });
+
+  it('trains in the thread, and hands out states that a new trainer goes on from', async () => {
+    const model = await LanguageModel.open(engine, tinyModelFolder());
+    const { layout, factors } = initialAdapter(model.config, { rank: 2, alpha: 2, targets: ['q_proj'] }, 1);
+    const batch = {
+      batch: 1,
+      time: 3,
+      ids: BigInt64Array.of(1n, 5n, 9n),
+      labels: BigInt64Array.of(5n, 9n, 2n),
+      mask: Float32Array.of(1, 1, 1),
+      advantages: Float32Array.of(1, 1, 1),
+      oldLogProbs: null,
+      referenceLogProbs: null,
+    };
+    const loss = { tokens: 3, clip: 0.2, kl: 0, entropy: 0 };
+    const adamW = { learningRate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxNorm: 1 };
+    const trainer = await model.train(layout, factors);
+    const { logProbs } = await trainer.accumulate(batch, loss);
+    expect(logProbs).toEqual(await model.logProbs(batch, { layout, factors }));
+    expect((await trainer.step(adamW)).gradientNorm).toBeGreaterThan(0);
+    const state = await trainer.state();
+    expect(state.step).toBe(1);
+    const values = await trainer.values();
+    expect(values).not.toEqual(factors);
+    const resumed = await model.train(layout, state);
+    expect(await resumed.values()).toEqual(values);
+    await trainer.release();
+    await expect(trainer.values()).rejects.toThrow('no trainer');
+    await resumed.release();
   });
 });
 
