@@ -1,9 +1,7 @@
 /** Runs the recorded tasks of a file again: the phase behind `propel check`. */
 import { checkFile, type CheckFileReport } from '../domain/azr/index.js';
 import { readJsonLines } from '../domain/azr/jsonl.js';
-import { RunError } from '../errors.js';
-import type { Sandbox } from '../sandbox/sandbox.js';
-import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
+import { openSandbox } from './open-sandbox.js';
 import type { ProgressFactory } from './progress.js';
 
 export interface CheckOptions {
@@ -30,12 +28,4 @@ export async function checkTasks(path: string, options: CheckOptions): Promise<C
   });
   progress.done(`${report.reproduced} of ${report.rows} recorded outputs came out again`);
   return report;
-}
-
-async function openSandbox(workers: number | undefined): Promise<Sandbox> {
-  try {
-    return await createWasmSandbox(workers === undefined ? {} : { size: workers });
-  } catch (cause) {
-    throw new RunError(`the sandbox does not start: ${(cause as Error).message}; see 'propel doctor'`, { cause });
-  }
 }

@@ -1,7 +1,7 @@
 /** Reads a configuration: a YAML file, overridden setting by setting, checked by the schema. Every fault names where it is. */
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
-import type { Document } from 'yaml';
+import type { Document, YAMLParseError } from 'yaml';
 import type * as z from 'zod';
 import { UserError } from '../errors.js';
 import { configSchema } from './config.js';
@@ -25,15 +25,18 @@ export function loadConfig(path: string, overrides: readonly string[] = []): Con
   const [syntax] = document.errors;
   if (syntax) {
     const line = syntax.linePos?.[0].line;
-    throw new UserError(
-      `${file}${line ? `:${line}` : ''}: not valid YAML: ${firstLine(syntax.message)}; correct that line`,
-    );
+    throw new UserError(`${file}${line ? `:${line}` : ''}: not valid YAML: ${syntaxFault(syntax)}`);
   }
   const applied = overrides.map((override) => applyOverride(document, override));
   const parsed = configSchema.safeParse(plainValue(document, file));
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => describeIssue(issue, file, applied));
-  throw new UserError(`${issues.join('; ')}; 'propel config --schema' documents every setting`);
+  const faults = new Map<string, string[]>();
+  for (const issue of parsed.error.issues) {
+    const { where, what } = describeIssue(issue, file, applied);
+    faults.set(where, [...(faults.get(where) ?? []), what]);
+  }
+  const told = [...faults].map(([where, whats]) => `${where}: ${whats.join('; ')}`).join('; ');
+  throw new UserError(`${told}; 'propel config --schema' documents every setting`);
 }
 
 function readConfiguration(file: string): string {
@@ -46,7 +49,13 @@ function readConfiguration(file: string): string {
   }
 }
 
-/** The first line of a message of the YAML parser, without the position that the caller gives. */
+/** What is wrong at the line that the caller names, and what to do. */
+function syntaxFault({ code, message }: YAMLParseError): string {
+  if (code === 'MULTIPLE_DOCS') return 'a second document begins; keep one';
+  return `${firstLine(message)}; correct that line`;
+}
+
+/** The first line of a message of the YAML parser, without the position. */
 function firstLine(message: string): string {
   return message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, '');
 }
@@ -75,21 +84,29 @@ function plainValue(document: Document.Parsed, where: string): unknown {
   }
 }
 
-/** Where the fault was written, a file or an override, then the key and what is wrong with it. */
-function describeIssue(issue: z.core.$ZodIssue, file: string, overrides: readonly Override[]): string {
+interface Fault {
+  /** Where it was written: the file, or an override. */
+  readonly where: string;
+  /** The key and what is wrong with it. */
+  readonly what: string;
+}
+
+function describeIssue(issue: z.core.$ZodIssue, file: string, overrides: readonly Override[]): Fault {
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key].join('.')) : [];
   const key = issue.path.join('.');
   const override = overrides.findLast(({ path }) => [key, ...unknown].some((name) => isWithin(name, path.join('.'))));
   const where = override === undefined ? file : `--set ${override.text}`;
-  if (unknown.length) return `${where}: unknown ${unknown.length > 1 ? 'keys' : 'key'} ${unknown.join(', ')}`;
-  return `${where}: ${key || 'the document'}: ${messageOf(issue)}`;
+  if (unknown.length) return { where, what: `unknown ${unknown.length > 1 ? 'keys' : 'key'} ${unknown.join(', ')}` };
+  return { where, what: `${key || 'the document'}: ${messageOf(issue)}` };
 }
 
 function isWithin(name: string, of: string): boolean {
   return name === of || name.startsWith(`${of}.`);
 }
 
-/** A key's own fault, rather than that there is one. */
+/** A key's own fault rather than that there is one; what is not there is called missing. */
 function messageOf(issue: z.core.$ZodIssue): string {
-  return issue.code === 'invalid_key' ? `write the name in ${issue.issues[0]!.message}` : issue.message;
+  if (issue.code === 'invalid_key') return `write the name in ${issue.issues[0]!.message}`;
+  const missing = /expected (\w+), received undefined$/.exec(issue.message);
+  return missing ? `missing; give a value of type ${missing[1]}` : issue.message.replace(/^Invalid input: /, '');
 }

@@ -33,7 +33,7 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
       workspace.checkpoint();
       if (batch * config.label.batch >= config.label.maxGenerations) {
         throw new RunError(
-          `${batch * config.label.batch} generations gave ${labelled} labels of ${config.label.tasks}: raise label.maxGenerations or lower label.tasks`,
+          `${batch * config.label.batch} generations gave ${labelled} labels of ${config.label.tasks}: raise label.maxGenerations or lower label.tasks, and start over with --fresh`,
         );
       }
       const started = performance.now();

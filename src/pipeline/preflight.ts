@@ -24,10 +24,22 @@ export function modelFolders({ models }: Config): ModelFolders {
 export async function checkModels(config: Config): Promise<void> {
   const folders = modelFolders(config);
   const opened = new Map<string, ModelFiles>();
-  for (const folder of new Set(Object.values(folders))) opened.set(folder, await openModelFiles(folder));
+  for (const [role, folder] of Object.entries(folders)) {
+    if (!opened.has(folder)) opened.set(folder, await openModel(role, folder));
+  }
   checkSampling('policy', config.policy, folders.policy, opened.get(folders.policy)!);
   checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
   checkLayers(config.probe.features, folders.reference, opened.get(folders.reference)!.config.layers);
+}
+
+async function openModel(role: string, folder: string): Promise<ModelFiles> {
+  try {
+    return await openModelFiles(folder);
+  } catch (cause) {
+    if (!(cause instanceof UserError)) throw cause;
+    const advice = 'give the folder of a whole checkpoint, or fetch it again';
+    throw new UserError(`models.${role}: ${cause.message}; ${advice}`, { cause });
+  }
 }
 
 /** Stops are one token each, and what may be written fits into the model's positions beside at least one token of prompt. */

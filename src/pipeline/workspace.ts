@@ -1,17 +1,17 @@
 /** What a phase works with: the run folder's store, the models in their engine, the sandbox and the domain, each opened when first needed. */
 import { createCodeDomain } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
-import { RunError, UserError } from '../errors.js';
+import { UserError } from '../errors.js';
 import type { Domain } from '../domain/domain.js';
 import { checkpointHash } from '../lm/checkpoint.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
-import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
 import { createLocalSolver } from '../solver/local-solver.js';
 import type { Solver } from '../solver/solver.js';
 import type { Json } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
+import { openSandbox } from './open-sandbox.js';
 import { modelFolders } from './preflight.js';
 import type { ModelFolders } from './preflight.js';
 import type { ProgressFactory } from './progress.js';
@@ -136,10 +136,7 @@ export class Workspace {
   }
 
   sandbox(): Promise<Sandbox> {
-    const { workers } = this.config.sandbox;
-    return (this.#sandbox ??= createWasmSandbox({ size: workers }).catch((cause: Error) => {
-      throw new RunError(`the sandbox cannot start: ${cause.message}; see 'propel doctor'`, { cause });
-    }));
+    return (this.#sandbox ??= openSandbox(this.config.sandbox.workers));
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Opening the run store's file: durability settings, the check of its version, starting over. */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { UserError } from '../errors.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
@@ -65,12 +65,19 @@ export function makeRunFolder(folder: string): void {
       mkdirSync(folder, { recursive: true });
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
+      // On a disk that is only for reading, the recursive call reports that a folder does not exist; the plain one says why.
+      if (code === 'ENOENT') mkdirSync(firstMissing(folder));
       if (code !== 'EEXIST' && code !== 'ENOTDIR') throw cause;
       throw new UserError(`${folder} cannot be a run folder, a file stands in its way; choose another with --out`, {
         cause,
       });
     }
   });
+}
+
+function firstMissing(folder: string): string {
+  const parent = dirname(resolve(folder));
+  return existsSync(parent) ? folder : firstMissing(parent);
 }
 
 /** Remove an old run. The database goes last: it marks the folder as a run's, and without it nothing is removed. */

@@ -26,7 +26,9 @@ export function storeError(error: unknown, path: string): unknown {
     return new RunError(`another program is using ${path}`, { cause: error });
   }
   if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code) || /^(EACCES|EPERM|EROFS|ENOTDIR|EISDIR|ENOENT)$/.test(code)) {
-    return new RunError(`cannot write ${path}: ${messageOf(error)}`, { cause: error });
+    return new RunError(`cannot write ${path}: ${messageOf(error)}; make it writable, or choose another folder`, {
+      cause: error,
+    });
   }
   if (code.startsWith('SQLITE_IOERR') || code === 'EIO') {
     return new RunError(`reading or writing ${path} failed: ${messageOf(error)}`, { cause: error });
