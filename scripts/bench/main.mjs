@@ -35,6 +35,7 @@ if (unknown || !(settings.threads >= 1) || !(settings.rounds >= 1)) {
 const measured = [];
 for (const part of positionals.length ? positionals : parts) {
   const { rows } = await import(`./${part}.mjs`);
+  console.error(`measuring: ${part}`);
   for (const row of await rows(settings)) measured.push({ part, ...row, ratio: ratioOf(row) });
 }
 if (options.json) console.log(JSON.stringify({ ...settings, node: process.version, rows: measured }, null, 2));

@@ -61,8 +61,8 @@ export function updateGraph(checkpoint: Checkpoint, trainable: Trainable, dialec
 
   const { decoder, trainables } = trainableDecoder(g, checkpoint, trainable);
   const [logProb, entropy] = g.logProbEntropy(decoder.logits(g, decoder.causal(g, ids)), labels);
-  const constant: Value = { ...logProb, requiresGrad: false };
-  const old = g.emitWhere(onPolicy, constant, oldGiven);
+  // Emitted, not recorded: no gradient flows into π_old.
+  const old = g.emitWhere(onPolicy, logProb, oldGiven);
 
   const one = g.scalar(1);
   const ratio = g.exp(g.sub(logProb, old));
