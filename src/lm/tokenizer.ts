@@ -1,7 +1,6 @@
 /** A checkpoint's tokenizer, by @huggingface/transformers, from local files only. */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { AutoTokenizer, env } from '@huggingface/transformers';
 import type { PreTrainedTokenizer } from '@huggingface/transformers';
 import { UserError } from '../errors.js';
 
@@ -32,6 +31,8 @@ export class Tokenizer {
         throw new UserError(`${full} is not valid JSON: ${(cause as Error).message}`, { cause });
       }
     }
+    // Loaded here, because loading it takes as long as everything else that a command starts with.
+    const { AutoTokenizer, env } = await import('@huggingface/transformers');
     env.allowRemoteModels = false;
     env.localModelPath = dirname(path);
     let tokenizer: PreTrainedTokenizer;

@@ -47,8 +47,10 @@ export function openToRead(folder: string): Database.Database {
   if (!existsSync(path))
     throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; start one with propel run or propel label`);
   return withStoreErrors(path, () => {
-    const database = new Database(path, { readonly: true });
+    // Not `readonly`: such a connection would leave its own -wal and -shm files behind, and could not read after a crash.
+    const database = new Database(path, { fileMustExist: true });
     try {
+      database.pragma('query_only = ON');
       verify(database, path);
       return database;
     } catch (error) {

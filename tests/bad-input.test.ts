@@ -1,0 +1,382 @@
+/** Bad input: one line that names what, where and what to do, exit code 2, nothing on standard output, and no file written or changed. */
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { readTensors, writeTensors } from '../src/lm/safetensors.js';
+import { contentsOf, errorLine, PACKAGE, propelIn, sets, temporaryFolder } from './propel-process.js';
+
+const folder = temporaryFolder();
+
+/** The command's one line. */
+function refusal(...args: string[]): string {
+  const before = contentsOf(folder);
+  const ended = propelIn(folder, args);
+  expect(ended.code).toBe(2);
+  expect(contentsOf(folder)).toEqual(before);
+  return errorLine(ended);
+}
+
+function write(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return name;
+}
+
+const label = (...args: string[]): string => refusal('label', '--json', '--out', 'out', ...args);
+const EVERY_SETTING = "; 'propel config --schema' documents every setting";
+
+describe('usage', () => {
+  it.each([
+    [['frobnicate'], "propel: unknown command 'frobnicate'; see --help"],
+    [['run', '--frob'], "propel: unknown option '--frob'; see --help"],
+    [['run', 'a.yaml', 'b.yaml'], "propel: too many arguments for 'run'. Expected 1 argument but got 2.; see --help"],
+    [['run', '--set'], "propel: option '--set <key=value>' argument missing; see --help"],
+    [
+      ['run', '--seed', 'x'],
+      "propel: option '--seed <n>' argument 'x' is invalid. Give a whole number from 0.; see --help",
+    ],
+    [
+      ['run', '--out', ''],
+      "propel: option '--out <folder>' argument '' is invalid. Give the path of a folder.; see --help",
+    ],
+  ])('%j', (args, line) => {
+    expect(refusal(...args)).toBe(line);
+  });
+});
+
+describe('a configuration file', () => {
+  const DEFAULT = readFileSync(join(PACKAGE, 'pipelines', 'azr-micro.yaml'), 'utf8');
+  const config = (text: string): string => label(write('mine.yaml', text));
+  const mine = `propel: ${join(folder, 'mine.yaml')}`;
+
+  it('that does not exist', () => {
+    expect(label('none.yaml')).toBe(
+      `propel: configuration none.yaml does not exist; give a path from the working folder or from ${PACKAGE}`,
+    );
+  });
+
+  it('that is a folder', () => {
+    expect(label('.')).toBe(`propel: ${folder} is a folder; give a YAML file`);
+  });
+
+  it('that is not YAML: the line is named', () => {
+    expect(config('name: x\nseed: 3\nmodels:\n  policy: [a\narms: {}\n')).toMatch(
+      /^propel: \/.*\/mine\.yaml:5: not valid YAML: .*; correct that line$/,
+    );
+  });
+
+  it('with a key twice, a reference to nothing, a second document', () => {
+    expect(config(`${DEFAULT}\nseed: 4\n`)).toMatch(/mine\.yaml:\d+: not valid YAML: Map keys must be unique; correct/);
+    expect(config('name: *nothing\n')).toBe(
+      `${mine}: not valid YAML: Unresolved alias (the anchor must be set before the alias): nothing`,
+    );
+    expect(config('name: x\n---\nname: y\n')).toBe(`${mine}:2: not valid YAML: a second document begins; keep one`);
+  });
+
+  it('that is empty', () => {
+    expect(config('')).toBe(`${mine}: the document: expected object, received null${EVERY_SETTING}`);
+  });
+
+  it('with unknown keys, at the top and within', () => {
+    expect(config(`${DEFAULT}\ncolour: red\n`)).toBe(`${mine}: unknown key colour${EVERY_SETTING}`);
+    expect(config(DEFAULT.replace('steps: 40', 'stepz: 40'))).toBe(`${mine}: unknown key train.stepz${EVERY_SETTING}`);
+  });
+
+  it('with a value of another type, and one that is missing', () => {
+    expect(config(DEFAULT.replace('steps: 40', 'steps: many'))).toBe(
+      `${mine}: train.steps: expected number, received string${EVERY_SETTING}`,
+    );
+    expect(config(DEFAULT.replace(/^ {2}solver: data.*\n/m, ''))).toBe(
+      `${mine}: models.solver: missing; give a value of type string${EVERY_SETTING}`,
+    );
+  });
+});
+
+describe('--set', () => {
+  it.each([
+    ['nonsense', 'write key=value, for example --set train.steps=20'],
+    ['=3', 'write key=value, for example --set train.steps=20'],
+    ['train.steps={a', 'the value is not valid YAML'],
+    ['train.steps.x=3', 'there is no setting train.steps.x'],
+    ['colour=red', `unknown key colour${EVERY_SETTING}`],
+    ['train.stepz=3', `unknown key train.stepz${EVERY_SETTING}`],
+    ['train.steps=many', `train.steps: expected number, received string${EVERY_SETTING}`],
+    ['train.invalidPenalty=-1', 'the invalid penalty (-1) must be below the smallest reward of a valid task (-2.5)'],
+    ['train.batch=1', 'train.batch: Too small: expected number to be >=2'],
+    ['band={min: 4, max: 3, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
+    ['band={min: 0, max: 8, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
+    ['arms={}', 'arms: name at least one arm'],
+    ['arms.propel.reward=praise', 'arms.propel.reward: Invalid option: expected one of "none"|"probe"'],
+    ['arms={Mine: {reward: none}}', 'arms.Mine: write the name in lower-case letters, digits and dashes'],
+  ])('%s', (override, fault) => {
+    expect(label('--set', override)).toMatch(new RegExp(`^propel: --set ${escape(`${override}: `)}.*${escape(fault)}`));
+  });
+});
+
+const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+
+describe('a model', () => {
+  /** A copy of the generator, changed. */
+  function changedModel(name: string, change: (folder: string) => void): string {
+    const model = join(folder, name);
+    cpSync(join(PACKAGE, 'data', 'micro-world', 'generator'), model, { recursive: true });
+    change(model);
+    return model;
+  }
+  const editConfig =
+    (edit: (config: Record<string, unknown>) => void): ((model: string) => void) =>
+    (model) => {
+      const file = join(model, 'config.json');
+      const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+      edit(config);
+      writeFileSync(file, JSON.stringify(config));
+    };
+  const weightsOf = (model: string): string => join(model, 'model.safetensors');
+
+  it('whose folder does not exist', () => {
+    expect(label('--set', 'models.solver=nowhere')).toBe(
+      `propel: models.solver nowhere does not exist; give a path from the working folder or from ${PACKAGE}`,
+    );
+  });
+
+  it.each<[string, (model: string) => void, RegExp]>([
+    ['no config.json', (m) => rmSync(join(m, 'config.json')), /\/config\.json cannot be read \(ENOENT\)/],
+    ['config.json cut off', (m) => truncateSync(join(m, 'config.json'), 40), /\/config\.json is not valid JSON: /],
+    [
+      'another architecture',
+      editConfig((c) => (c['model_type'] = 'gpt2')),
+      /\/config\.json: model_type 'gpt2' is not supported; supported are llama and qwen2/,
+    ],
+    ['no weights', (m) => rmSync(weightsOf(m)), /\/model\.safetensors cannot be read \(ENOENT\)/],
+    [
+      'weights cut off',
+      (m) => truncateSync(weightsOf(m), statSync(weightsOf(m)).size / 2),
+      /\/model\.safetensors is not a usable safetensors file: tensor .* the file is cut off/,
+    ],
+    ['weights cut off at once', (m) => truncateSync(weightsOf(m), 4), /shorter than its 8-byte length field/],
+    [
+      'a header that is not JSON',
+      (m) => {
+        const bytes = readFileSync(weightsOf(m));
+        bytes.fill('x', 8, 16);
+        writeFileSync(weightsOf(m), bytes);
+      },
+      /\/model\.safetensors is not a usable safetensors file: its header is not JSON/,
+    ],
+    [
+      'a tensor missing',
+      (m) => {
+        const tensors = readTensors(weightsOf(m));
+        tensors.delete('model.norm.weight');
+        writeTensors(weightsOf(m), tensors);
+      },
+      /\/model\.safetensors has no tensor 'model\.norm\.weight', which config\.json calls for/,
+    ],
+    [
+      'weights of another shape',
+      editConfig((c) => (c['intermediate_size'] = 8)),
+      /\/model\.safetensors: 'model\.layers\.0\.mlp\.gate_proj\.weight' has shape \[\d+,\d+\], config\.json calls for \[8,\d+\]/,
+    ],
+    ['no tokenizer', (m) => rmSync(join(m, 'tokenizer.json')), /\/tokenizer\.json is missing/],
+    ['a tokenizer cut off', (m) => truncateSync(join(m, 'tokenizer.json'), 99), /\/tokenizer\.json is not valid JSON/],
+    ['no such tokenizer', (m) => writeFileSync(join(m, 'tokenizer.json'), '{}'), /: the tokenizer cannot be loaded: /],
+    [
+      'the tokenizer of a model with more tokens',
+      (m) => {
+        const file = join(m, 'tokenizer.json');
+        const tokenizer = JSON.parse(readFileSync(file, 'utf8')) as { model: { vocab: Record<string, number> } };
+        tokenizer.model.vocab['propel'] = 4000;
+        writeFileSync(file, JSON.stringify(tokenizer));
+      },
+      /: tokenizer\.json has 4001 tokens, config\.json says \d+: the tokenizer belongs to another model/,
+    ],
+  ])('with %s', (what, change, fault) => {
+    const model = changedModel(what, change);
+    const line = label('--set', `models.solver=${JSON.stringify(model)}`);
+    expect(line).toMatch(fault);
+    expect(line).toContain(`propel: models.solver: ${model}`);
+    expect(line).toMatch(/; give the folder of a whole checkpoint, or fetch it again$/);
+  });
+
+  it('that lacks what the settings ask of it', () => {
+    expect(label(...sets({ 'policy.stops': ['ab cd'] }))).toMatch(
+      /^propel: policy\.stops\.0: "ab cd" is \d tokens of this model: a stop must be one \(\/.*generator\)$/,
+    );
+    expect(label(...sets({ 'probe.features': [[{ layer: 99, pooling: 'mean' }]] }))).toMatch(
+      /^propel: probe\.features\.0\.0\.layer: generator has no layer 99; give 0, the embeddings, to \d, its last layer$/,
+    );
+    expect(label(...sets({ 'solver.maxNewTokens': 100_000 }))).toMatch(
+      /^propel: solver\.maxNewTokens: 100000 tokens and a prompt are more than the \d+ positions of solver; lower it$/,
+    );
+  });
+});
+
+describe('a file of tasks', () => {
+  const ROW = JSON.stringify({ snippet: 'def f(x):\n    return x', input: '1', output: '1', imports: [] });
+
+  it.each([
+    ['cut off', `${ROW}\n${ROW.slice(0, 30)}`, 'line 2: the file ends in the middle of this row; fetch the file again'],
+    ['not JSON', `${ROW}\nf(x)\n`, 'line 2: not valid JSON; each line must hold one JSON object'],
+    ['empty', '', 'holds no rows; give a file with one JSON object a line'],
+  ])('that is %s', (_, text, fault) => {
+    const line = refusal('check', '--json', write('tasks.jsonl', text));
+    expect(line).toMatch(/^propel: tasks\.jsonl/);
+    expect(line).toContain(fault);
+  });
+});
+
+describe('a run folder', () => {
+  it('that is a file, or lies within one', () => {
+    write('file', '');
+    for (const out of ['file', 'file/run']) {
+      expect(refusal('label', '--json', '--out', out)).toBe(
+        `propel: ${out} cannot be a run folder, a file stands in its way; choose another with --out`,
+      );
+    }
+  });
+
+  it('that holds no run', () => {
+    mkdirSync(join(folder, 'empty'));
+    for (const command of ['report', 'sample']) {
+      expect(refusal(command, '--json', 'empty')).toBe(
+        'propel: no run in empty: propel.db is missing; start one with propel run or propel label',
+      );
+    }
+    for (const command of ['train-probe', 'train-generator', 'evaluate']) {
+      expect(refusal(command, '--json', '--out', 'empty')).toBe(
+        "propel: empty holds no run yet: run 'propel label' first, or give the run's folder with --out",
+      );
+    }
+  });
+
+  it('whose store is not one', () => {
+    mkdirSync(join(folder, 'foreign'));
+    writeFileSync(
+      join(folder, 'foreign', 'propel.db'),
+      'not a database, but long enough to be looked at as if it were '.repeat(99),
+    );
+    for (const args of [
+      ['label', '--out', 'foreign'],
+      ['report', 'foreign'],
+      ['sample', 'foreign'],
+    ]) {
+      expect(refusal(...args, '--json')).toBe(
+        'propel: foreign/propel.db is not a run store; choose another folder with --out, or start over with --fresh',
+      );
+    }
+  });
+});
+
+describe('a run, phase by phase', () => {
+  const SMALL = sets({
+    band: { min: 1, max: 7, of: 8 },
+    'label.tasks': 110,
+    'label.batch': 64,
+    'probe.features': [[{ layer: 1, pooling: 'mean' }]],
+    'probe.l2': [0.1],
+    'train.steps': 1,
+    'train.batch': 16,
+    arms: { base: { reward: 'none' }, propel: { reward: 'probe' } },
+    'evaluate.generations': 16,
+    'evaluate.batch': 16,
+    'evaluate.rescoreEvery': 0,
+  });
+  const phase = (command: string, out: string, ...args: string[]): string =>
+    refusal(command, '--json', '--out', out, ...SMALL, ...args);
+
+  function work(command: string): unknown {
+    const { code, stdout, stderr } = propelIn(folder, [command, '--json', '--out', 'run', ...SMALL]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(/^propel: /m) });
+    return JSON.parse(stdout);
+  }
+
+  /** The run as it was after each phase. */
+  beforeAll(() => {
+    for (const command of ['label', 'train-probe', 'train-generator']) {
+      work(command);
+      cpSync(join(folder, 'run'), join(folder, `after-${command}`), { recursive: true });
+    }
+  }, 120_000);
+
+  /** A copy with one file changed. */
+  function tampered(name: string, file: string, change: (file: string) => void): string {
+    cpSync(join(folder, 'run'), join(folder, name), { recursive: true });
+    change(join(folder, name, file));
+    return name;
+  }
+  const flipLastByte = (file: string): void => {
+    const bytes = readFileSync(file);
+    bytes[bytes.length - 1]! ^= 1;
+    writeFileSync(file, bytes);
+  };
+
+  it('names the phase that must come first', () => {
+    expect(phase('train-generator', 'after-label')).toBe(
+      "propel: arm propel needs a probe, which is not trained yet: run 'propel train-probe' first",
+    );
+    expect(phase('evaluate', 'after-train-probe')).toBe(
+      "propel: arm propel is not trained yet: run 'propel train-generator' first",
+    );
+    expect(refusal('sample', 'after-train-probe', '--json', '--arm', 'propel')).toBe(
+      "propel: arm propel is not trained yet: run 'propel train-generator' first",
+    );
+    expect(refusal('report', 'after-train-generator', '--json')).toBe(
+      "propel: after-train-generator: no arm has been evaluated yet: run 'propel evaluate'",
+    );
+  });
+
+  it('refuses other settings and another seed', () => {
+    expect(phase('label', 'run', '--set', 'label.tasks=120', '--seed', '7')).toBe(
+      'propel: run holds a run with other settings (seed, label.tasks); start over with --fresh, or choose another folder with --out',
+    );
+  });
+
+  it('removes nothing that a phase builds on', () => {
+    expect(phase('evaluate', 'run', '--fresh')).toBe(
+      "propel: --fresh would remove what 'propel evaluate' builds on; start over with 'propel run --fresh' or 'propel label --fresh'",
+    );
+  });
+
+  it('refuses an arm that is none', () => {
+    expect(refusal('sample', 'run', '--arm', 'none')).toBe("propel: --arm none: the run's arms are base, propel");
+  });
+
+  it('refuses a damaged store', () => {
+    const out = tampered('damaged', 'propel.db', (file) => truncateSync(file, 30_000));
+    for (const args of [
+      ['label', '--out', out, ...SMALL],
+      ['report', out],
+    ]) {
+      expect(refusal(...args, '--json')).toBe(
+        'propel: damaged/propel.db is damaged; start over with --fresh, or choose another folder with --out',
+      );
+    }
+  });
+
+  it('refuses a probe that is not the one it trained', () => {
+    const weights = 'probes/probe-0.safetensors';
+    cpSync(join(folder, 'after-train-probe'), join(folder, 'cut'), { recursive: true });
+    truncateSync(join(folder, 'cut', weights), 100);
+    expect(phase('train-generator', 'cut')).toMatch(
+      /^propel: cut\/probes\/probe-0\.safetensors is not a usable safeten/,
+    );
+    cpSync(join(folder, 'after-train-probe'), join(folder, 'other'), { recursive: true });
+    flipLastByte(join(folder, 'other', weights));
+    expect(phase('train-generator', 'other')).toMatch(
+      /^propel: other\/probes\/probe-0\.safetensors is not the file that .*probe-0\.json was written for; train the probe/,
+    );
+  });
+
+  it('refuses an adapter that is not the one it wrote', () => {
+    const adapter = 'checkpoints/propel/step-000001/adapter_model.safetensors';
+    expect(refusal('sample', tampered('adapter', adapter, flipLastByte), '--json', '--arm', 'propel')).toBe(
+      `propel: adapter/${adapter} is not the file that the run wrote; put that back, or start over with --fresh`,
+    );
+    expect(refusal('sample', tampered('gone', adapter, rmSync), '--json', '--arm', 'propel')).toBe(
+      `propel: gone/${adapter}, which the run's store names, cannot be read; put it back, or start over with --fresh`,
+    );
+  });
+
+  it('goes on to its end where nothing was changed', () => {
+    expect(work('run')).toEqual(JSON.parse(readFileSync(join(folder, 'run', 'results.json'), 'utf8')));
+  });
+});
