@@ -1,9 +1,9 @@
-// Benchmarks, as ratios in one run: absolutes depend on the machine and on what else it does. `npm run bench`, or after a build
+// Benchmarks, as ratios in one run: absolutes depend on the machine. Both sides take turns, and the best of the rounds counts, on one
+// thread unless told otherwise, since what else the machine does only ever adds time. `npm run bench`, or after a build
 //     node scripts/bench/main.mjs [--json] [--threads N] [--rounds N] [PART…]
 // Every other `.mjs` file of this folder is a part. A part exports `rows({threads, rounds})`: a row a measurement, {name, peer, unit, ours,
 // theirs, lessIsBetter?}, or {name, notRun: why}. A measurement without a peer leaves out `peer` and `theirs`.
 import { readdirSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,7 +17,7 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     json: { type: 'boolean', default: false },
-    threads: { type: 'string', default: String(availableParallelism()) },
+    threads: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '7' },
   },
 });

@@ -36,6 +36,12 @@ export function adamWGraph(shapes: ReadonlyMap<string, readonly number[]>, diale
   const scale = g.emitBinary('Min', one, g.emitDiv(maxNorm, g.emitAdd(norm, g.scalar(1e-6))));
   g.output(norm, 'gradientNorm');
 
+  /** An operator whose result is the output itself: an output under another name would be a copy. */
+  const result = (type: 'Add' | 'Sub', a: Value, b: Value, name: string): Value => {
+    const value = g.op(type, [a, b], {}, a.shape, 'float32', nextName(name));
+    g.output(value);
+    return value;
+  };
   [...shapes].forEach(([name, shape], i) => {
     const [p, m, v] = [name, firstMoment(name), secondMoment(name)].map((n) => g.input(n, shape)) as [
       Value,
@@ -43,14 +49,17 @@ export function adamWGraph(shapes: ReadonlyMap<string, readonly number[]>, diale
       Value,
     ];
     const d = g.emitMul(gradients[i]!, scale);
-    const m1 = g.emitAdd(g.emitMul(m, beta1), g.emitMul(d, g.emitSub(one, beta1)));
-    const v1 = g.emitAdd(g.emitMul(v, beta2), g.emitMul(g.emitMul(d, d), g.emitSub(one, beta2)));
+    const m1 = result('Add', g.emitMul(m, beta1), g.emitMul(d, g.emitSub(one, beta1)), firstMoment(name));
+    const v1 = result(
+      'Add',
+      g.emitMul(v, beta2),
+      g.emitMul(g.emitMul(d, d), g.emitSub(one, beta2)),
+      secondMoment(name),
+    );
     const denominator = g.emitAdd(g.emitUnary('Sqrt', g.emitMul(v1, correction2)), epsilon);
     let step = g.emitDiv(g.emitMul(m1, correction1), denominator);
     if (shape.length > 1) step = g.emitAdd(step, g.emitMul(p, decay));
-    g.output(g.emitSub(p, g.emitMul(step, rate)), nextName(name));
-    g.output(m1, nextName(firstMoment(name)));
-    g.output(v1, nextName(secondMoment(name)));
+    result('Sub', p, g.emitMul(step, rate), name);
   });
   return g;
 }

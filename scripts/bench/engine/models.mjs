@@ -62,8 +62,3 @@ export function randomTokens(n, vocabulary, purpose) {
   const random = seededRandom(purpose);
   return Array.from({ length: n }, () => Math.floor(random() * vocabulary));
 }
-
-/** The middle of an odd number of values. */
-export function median(values) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-}

@@ -6,7 +6,7 @@ import { rolloutGraph } from '../../../dist/lm/rollout-graph.js';
 import { seededRandom } from '../../../dist/metrics/random.js';
 import { Differentiable } from '../../../dist/onnx/differentiable.js';
 import { floats, integers, scalar, Session } from '../../../dist/onnx/session.js';
-import { median, MICRO_WORLD, randomCheckpoint, randomTokens } from './models.mjs';
+import { MICRO_WORLD, randomCheckpoint, randomTokens } from './models.mjs';
 
 const SAMPLES = 64;
 const PROMPT = 24;
@@ -70,7 +70,13 @@ export async function rolloutRows({ threads, rounds }) {
     const rate = (ms) => (1000 * SAMPLES * NEW_TOKENS) / ms;
     const name = `rollout in one Loop, micro-world: ${SAMPLES} × (${PROMPT} + ${NEW_TOKENS}) tokens`;
     return [
-      { name, peer: 'one run a token', unit: 'tokens/s', ours: rate(median(ours)), theirs: rate(median(theirs)) },
+      {
+        name,
+        peer: 'one run a token',
+        unit: 'tokens/s',
+        ours: rate(Math.min(...ours)),
+        theirs: rate(Math.min(...theirs)),
+      },
     ];
   } finally {
     rmSync(checkpoint.folder, { recursive: true });
