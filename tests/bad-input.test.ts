@@ -248,6 +248,14 @@ describe('a run folder', () => {
     }
   });
 
+  it('whose store was only just being made', () => {
+    mkdirSync(join(folder, 'begun'));
+    writeFileSync(join(folder, 'begun', 'propel.db'), '');
+    expect(refusal('report', '--json', 'begun')).toBe(
+      'propel: no run in begun yet: propel.db is empty; start one with propel run or propel label',
+    );
+  });
+
   it('whose store is not one', () => {
     mkdirSync(join(folder, 'foreign'));
     writeFileSync(

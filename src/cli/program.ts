@@ -42,8 +42,8 @@ function createProgram(): Command {
 
 /** Runs one command and leaves its exit code in `process.exitCode`. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
-  process.stdout.on('error', endOfPipe);
-  process.stderr.on('error', endOfPipe);
+  process.stdout.on('error', endOfOutput);
+  process.stderr.on('error', endOfErrors);
   try {
     const program = createProgram();
     if (argv.length > ARGUMENTS_START) await program.parseAsync(argv);
@@ -63,8 +63,15 @@ function usageError(text: string): string {
     .replaceAll(/\s*\n\s*/g, ' ')}; see --help\n`;
 }
 
-/** Whoever read the output has closed it, as `head` does: there is nobody left to write for. */
-function endOfPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit(0);
+/** Whoever read the output has closed it, as `head` does, and nobody is left to write for; or its disk takes no more. */
+function endOfOutput(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(0);
+  const why = error.code === 'ENOSPC' ? 'no space left on its disk; free some' : error.message;
+  process.stderr.write(`propel: cannot write standard output: ${why}\n`);
+  process.exit(1);
+}
+
+/** Nothing can be told any more. */
+function endOfErrors(error: NodeJS.ErrnoException): void {
+  process.exit(error.code === 'EPIPE' ? 0 : 1);
 }

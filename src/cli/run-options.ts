@@ -46,7 +46,7 @@ export function runOptions(configuration: string, flags: RunFlags): RunOptions {
 }
 
 /** Aborted by the first Ctrl-C or SIGTERM; a second one ends the process at once. */
-export function stopSignal(): AbortSignal {
+function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const stop = () => {
     if (controller.signal.aborted) process.exit(130);

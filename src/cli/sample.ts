@@ -6,7 +6,9 @@ import { Workspace } from '../pipeline/workspace.js';
 import { createProgress } from './progress.js';
 import { nonNegativeInteger, positiveInteger } from './options.js';
 import { printJson } from './output.js';
-import { stopSignal } from './run-options.js';
+
+/** There is nothing to keep: Ctrl-C ends the command at once. */
+const NEVER = new AbortController().signal;
 
 interface SampleFlags {
   readonly arm: string;
@@ -32,7 +34,7 @@ export function register(program: Command): void {
     )
     .action(async (folder: string, flags: SampleFlags) => {
       const { count, stream } = flags;
-      const workspace = Workspace.read(folder, createProgress, stopSignal());
+      const workspace = Workspace.read(folder, createProgress, NEVER);
       try {
         if (!(flags.arm in workspace.config.arms)) {
           throw new UserError(

@@ -44,13 +44,15 @@ export function openToWrite(folder: string): Database.Database {
 /** Open the store of a run folder for reading, also while a run writes it. Throws `UserError` when there is no usable store. */
 export function openToRead(folder: string): Database.Database {
   const path = join(folder, DATABASE_FILE);
-  if (!existsSync(path))
-    throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; start one with propel run or propel label`);
+  const start = 'start one with propel run or propel label';
+  if (!existsSync(path)) throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; ${start}`);
   return withStoreErrors(path, () => {
     // Not `readonly`: such a connection would leave its own -wal and -shm files behind, and could not read after a crash.
     const database = new Database(path, { fileMustExist: true });
     try {
       database.pragma('query_only = ON');
+      // As a run leaves it that has only just begun, or was killed then.
+      if (isEmpty(database)) throw new UserError(`no run in ${folder} yet: ${DATABASE_FILE} is empty; ${start}`);
       verify(database, path);
       return database;
     } catch (error) {
