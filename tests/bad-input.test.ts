@@ -344,6 +344,13 @@ describe('a run, phase by phase', () => {
     );
   });
 
+  it('starts nothing over that could not begin again', () => {
+    expect(phase('label', 'run', '--fresh', '--set', 'models.solver=nowhere')).toMatch(
+      /^propel: models\.solver nowhere does/,
+    );
+    expect(phase('label', 'run', '--fresh', '--set', 'policy.stops=["ab cd"]')).toMatch(/^propel: policy\.stops\.0: /);
+  });
+
   it('refuses an arm that is none', () => {
     expect(refusal('sample', 'run', '--arm', 'none')).toBe("propel: --arm none: the run's arms are base, propel");
   });

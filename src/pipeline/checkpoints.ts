@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { UserError } from '../errors.js';
 import { readAdapter } from '../lm/adapter.js';
 import type { Adapter } from '../lm/adapter.js';
-import { ADAPTER_FILE } from '../rl/checkpoint.js';
+import type { TrainerState } from '../lm/trainer.js';
+import { ADAPTER_FILE, readTrainingCheckpoint } from '../rl/checkpoint.js';
 import { sha256OfFile } from '../store/files.js';
 import type { CheckpointRow } from '../store/rows.js';
 import type { Workspace } from './workspace.js';
@@ -31,6 +32,17 @@ export function verifiedCheckpoint({ store }: Pick<Workspace, 'store'>, row: Che
     throw new UserError(`${file} is not the file that the run wrote; put that back, or start over with --fresh`);
   }
   return folder;
+}
+
+/** What training goes on from. @throws UserError when a file of the checkpoint is missing, corrupt or not the one that was written. */
+export function checkpointedState(workspace: Pick<Workspace, 'store'>, row: CheckpointRow): TrainerState {
+  const folder = verifiedCheckpoint(workspace, row);
+  try {
+    return readTrainingCheckpoint(folder);
+  } catch (cause) {
+    if (!(cause instanceof UserError)) throw cause;
+    throw new UserError(`${cause.message}; put the run's own file back, or start over with --fresh`, { cause });
+  }
 }
 
 /** @throws UserError when the arm's training, where it has one, is not done. */

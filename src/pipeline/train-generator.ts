@@ -11,12 +11,12 @@ import type { TrainerState } from '../lm/trainer.js';
 import { deriveSeed } from '../metrics/random.js';
 import { probeRewards } from '../reward/probe-reward.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
-import { ADAPTER_FILE, dropOptimiserState, readTrainingCheckpoint, writeTrainingCheckpoint } from '../rl/checkpoint.js';
+import { ADAPTER_FILE, dropOptimiserState, writeTrainingCheckpoint } from '../rl/checkpoint.js';
 import { updatePolicy } from '../rl/policy-update.js';
 import { sha256OfFile } from '../store/files.js';
 import type { StepRow, StepScoreRow } from '../store/rows.js';
 import { join } from 'node:path';
-import { checkpointPath, verifiedCheckpoint } from './checkpoints.js';
+import { checkpointedState, checkpointPath } from './checkpoints.js';
 import type { Config } from './config.js';
 import { openArmProbes, scoreTasks } from './probe-scores.js';
 import type { ArmProbe } from './probe-scores.js';
@@ -111,7 +111,7 @@ function report(progress: Progress, row: StepRow, train: Config['train']): void 
 async function startingPoint(workspace: Workspace, arm: string): Promise<TrainerState> {
   const { config, store } = workspace;
   const checkpoint = store.lastCheckpoint(arm);
-  if (checkpoint) return readTrainingCheckpoint(verifiedCheckpoint(workspace, checkpoint));
+  if (checkpoint) return checkpointedState(workspace, checkpoint);
   const { config: decoder } = await workspace.policy();
   return freshState(initialAdapter(decoder, config.train.lora, deriveSeed(config.seed, `adapter ${arm}`, 0)).factors);
 }
