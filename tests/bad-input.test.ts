@@ -338,9 +338,9 @@ describe('a run, phase by phase', () => {
     );
   });
 
-  it('removes nothing that a phase builds on', () => {
-    expect(phase('evaluate', 'run', '--fresh')).toBe(
-      "propel: --fresh would remove what 'propel evaluate' builds on; start over with 'propel run --fresh' or 'propel label --fresh'",
+  it('starts no phase over with other settings of an earlier one', () => {
+    expect(phase('evaluate', 'run', '--fresh', '--set', 'train.steps=9')).toBe(
+      "propel: run holds a run whose earlier phases had other settings (train.steps); start over with 'propel run --fresh', or choose another folder with --out",
     );
   });
 

@@ -13,7 +13,7 @@ export function register(program: Command): void {
     .description('Re-score fresh generations of every arm by the solver, and write the report')
     .addHelpText(
       'after',
-      `\nExamples:\n  propel evaluate\n  propel evaluate my.yaml --set evaluate.generations=2000 --out runs/mine`,
+      `\nExamples:\n  propel evaluate\n  propel evaluate my.yaml --out runs/mine --fresh --set evaluate.generations=2000`,
     )
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);

@@ -23,7 +23,7 @@ export function withRunOptions(command: Command): Command {
     .argument('[configuration]', 'YAML file, from the working folder or the package', DEFAULT_CONFIGURATION)
     .option('--seed <n>', 'seed of every random stream, instead of the configuration’s', nonNegativeInteger)
     .option('--out <folder>', 'run folder (default: runs/<name>)', folderName)
-    .option('--fresh', 'remove what the run folder holds and start over')
+    .option('--fresh', 'start over: the whole run, or this phase and those after it')
     .addOption(
       new Option('--set <key=value>', 'override a setting, e.g. --set train.steps=20; may be repeated')
         .default([] as string[], 'none')

@@ -11,7 +11,7 @@ export function register(program: Command): void {
     .description('Train the generator of every arm that has a reward; no solver runs')
     .addHelpText(
       'after',
-      `\nExamples:\n  propel train-generator\n  propel train-generator my.yaml --set train.steps=20 --out runs/mine`,
+      `\nExamples:\n  propel train-generator\n  propel train-generator my.yaml --out runs/mine --fresh --set train.steps=20`,
     )
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);

@@ -12,7 +12,7 @@ export function register(program: Command): void {
     .description('Fit probes on the reference model’s hidden states to the labels')
     .addHelpText(
       'after',
-      '\nExamples:\n  propel train-probe\n  propel train-probe my.yaml --set probe.head=ordinal --out runs/mine',
+      '\nExamples:\n  propel train-probe\n  propel train-probe my.yaml --out runs/mine --fresh --set probe.head=ordinal',
     )
     .action(async (configuration: string, flags: RunFlags) => {
       const summary = await inBegunRun(runOptions(configuration, flags), 'train-probe', trainProbe);

@@ -20,6 +20,11 @@ export async function openArmProbes(workspace: Workspace, arm: string): Promise<
   if (reward === 'none') return [];
   const reference = await workspace.reference();
   const rows = store.probes().slice(0, probes);
+  if (rows.length && rows.length < probes) {
+    throw new UserError(
+      `arm ${arm} needs ${probes} probes, the run has ${rows.length}: run 'propel train-probe --fresh'`,
+    );
+  }
   return rows.map(({ name, path, sha256 }) => {
     const file = join(store.folder, path);
     const { probe } = loadProbe(file, reference);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { UserError } from '../errors.js';
 import type { Results } from '../report/results.js';
 import { DATABASE_FILE } from '../store/database.js';
+import type { Phase } from '../store/rows.js';
 import { evaluate } from './evaluate.js';
 import { label } from './label.js';
 import { report } from './report.js';
@@ -24,13 +25,14 @@ export async function run(options: RunOptions): Promise<Results> {
   return report(options.folder);
 }
 
-/** Work in a run folder once the models have been checked, and close all that was opened whatever happens. */
+/** Work in a run folder once the models have been checked, and close all that was opened whatever happens; `fresh` starts over at `from`. */
 export async function inWorkspace<Result>(
   options: RunOptions,
   work: (workspace: Workspace) => Promise<Result>,
+  from: Phase = 'label',
 ): Promise<Result> {
   await checkModels(options.config);
-  const workspace = Workspace.open(options);
+  const workspace = Workspace.open(options, from);
   try {
     return await work(workspace);
   } finally {
@@ -39,22 +41,18 @@ export async function inWorkspace<Result>(
 }
 
 /**
- * Work in the folder of a run that has been begun. A later phase builds on what is there: it neither makes a folder nor starts one over.
- * @throws UserError, before anything is written or removed
+ * Work on a later phase in the folder of a run that has been begun. With `fresh` that phase and what comes after it start over, with new
+ * settings if theirs have changed; what they build on stays.
+ * @throws UserError, before anything is written or removed, when the run is not begun or its earlier settings were others
  */
 export async function inBegunRun<Result>(
   options: RunOptions,
-  command: string,
+  phase: Exclude<Phase, 'label'>,
   work: (workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, fresh } = options;
-  if (fresh) {
-    throw new UserError(
-      `--fresh would remove what 'propel ${command}' builds on; start over with 'propel run --fresh' or 'propel label --fresh'`,
-    );
-  }
+  const { folder } = options;
   if (!existsSync(join(folder, DATABASE_FILE))) {
     throw new UserError(`${folder} holds no run yet: run 'propel label' first, or give the run's folder with --out`);
   }
-  return inWorkspace(options, work);
+  return inWorkspace(options, work, phase);
 }

@@ -8,7 +8,7 @@ import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { createLocalSolver } from '../solver/local-solver.js';
 import type { Solver } from '../solver/solver.js';
-import type { Json } from '../store/rows.js';
+import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
 import { openSandbox } from './open-sandbox.js';
@@ -21,12 +21,19 @@ export interface RunOptions {
   readonly config: Config;
   /** The run folder. */
   readonly folder: string;
-  /** Remove an old run there first. */
+  /** Start over: the whole run, or from the phase that is asked for. */
   readonly fresh: boolean;
   readonly progress: ProgressFactory;
   /** Aborted when the user asks to stop: the phase ends after the batch it is in. */
   readonly signal: AbortSignal;
 }
+
+/** The settings that a phase and those after it read and no earlier phase does. */
+const SETTINGS_FROM: Readonly<Record<Exclude<Phase, 'label'>, readonly (keyof Config)[]>> = {
+  'train-probe': ['probe', 'train', 'arms', 'evaluate'],
+  'train-generator': ['train', 'arms', 'evaluate'],
+  evaluate: ['evaluate'],
+};
 
 /** The user asked to stop; what was done is committed. */
 export class Stopped extends Error {
@@ -57,20 +64,22 @@ export class Workspace {
   }
 
   /**
-   * Open a run folder for a configuration.
+   * Open a run folder for a configuration, to work from the phase `from` on.
    * @throws UserError when a model is missing or the folder holds another run; RunError when another process works in it.
    */
-  static open(options: RunOptions): Workspace {
+  static open(options: RunOptions, from: Phase = 'label'): Workspace {
     const folders = modelFolders(options.config);
     const hashes = Object.fromEntries(Object.entries(folders).map(([role, folder]) => [role, checkpointHash(folder)]));
-    const store = RunStore.open(options.folder, { fresh: options.fresh });
+    const { seed, ...config } = options.config;
+    const run = {
+      seed,
+      config: { ...(config as { [key: string]: Json }), modelHashes: hashes },
+      versions: versions(),
+    };
+    const store = RunStore.open(options.folder, { fresh: options.fresh && from === 'label' });
     try {
-      const { seed, ...config } = options.config;
-      store.startRun({
-        seed,
-        config: { ...(config as { [key: string]: Json }), modelHashes: hashes },
-        versions: versions(),
-      });
+      if (options.fresh && from !== 'label') store.restartFrom(from, run, SETTINGS_FROM[from]);
+      else store.startRun(run);
       return new Workspace(options, folders, store);
     } catch (error) {
       store.close();

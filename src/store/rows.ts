@@ -11,7 +11,8 @@ export interface Run {
 }
 
 /** The phases of a run, in the order they are worked through. */
-export type Phase = 'label' | 'train-probe' | 'train-generator' | 'evaluate';
+export const PHASES = ['label', 'train-probe', 'train-generator', 'evaluate'] as const;
+export type Phase = (typeof PHASES)[number];
 
 /** A batch of one arm in one phase; a phase that all arms share has arm `''`. In reinforcement learning the batch is the step. */
 export interface BatchKey {

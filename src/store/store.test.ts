@@ -351,3 +351,43 @@ describe('files that cannot be used', () => {
     store = RunStore.open(folder, { fresh: true });
   });
 });
+
+describe('starting over from a phase', () => {
+  const run = {
+    seed: 1,
+    config: { label: { tasks: 2 }, train: { steps: 2 }, evaluate: { generations: 5 } },
+    versions: {},
+  };
+
+  beforeEach(() => {
+    store.startRun(run);
+    store.commitBatch(LABEL_BATCH, 1, () => store.insertTasks([task(LABEL_BATCH, 0)]));
+    store.finishPhase('label', '', 0);
+    commitStep('propel', 1);
+    store.finishPhase('train-generator', 'propel', 0);
+    const key: BatchKey = { phase: 'evaluate', arm: 'propel', batch: 0 };
+    store.commitBatch(key, 1, () => store.insertTasks([task(key, 0)]));
+    store.saveEvaluation('propel', { measuredInBand: 0.5 });
+  });
+
+  test('drops that phase and those after it, and takes their new settings', () => {
+    const config = { ...run.config, train: { steps: 3 } };
+    store.restartFrom('train-generator', { ...run, config }, ['train', 'evaluate']);
+    expect(store.phaseFinished('label', '')).toBe(true);
+    expect(store.countTasks({ phase: 'label' })).toBe(1);
+    expect(store.phaseFinished('train-generator', 'propel')).toBe(false);
+    expect(store.countTasks({ phase: 'train-generator' })).toBe(0);
+    expect(store.steps()).toEqual([]);
+    expect(store.stepScores('propel')).toEqual([]);
+    expect(store.countTasks({ phase: 'evaluate' })).toBe(0);
+    expect(store.evaluations().size).toBe(0);
+    expect(store.run()!.config['train']).toEqual({ steps: 3 });
+  });
+
+  test('refuses other settings of an earlier phase, and drops nothing', () => {
+    const config = { ...run.config, label: { tasks: 9 } };
+    expect(() => store.restartFrom('evaluate', { ...run, config }, ['evaluate'])).toThrow(/\(label\.tasks\)/);
+    expect(() => store.restartFrom('evaluate', { ...run, seed: 2 }, ['evaluate'])).toThrow(/\(seed\)/);
+    expect(store.countTasks({ phase: 'evaluate' })).toBe(1);
+  });
+});

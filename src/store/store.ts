@@ -20,6 +20,7 @@ import type {
   TaskFilter,
   TaskRow,
 } from './rows.js';
+import { PHASES } from './rows.js';
 import { withStoreErrors } from './sqlite-errors.js';
 import { openTables, type Tables } from './tables.js';
 
@@ -104,6 +105,32 @@ export class RunStore {
       `${this.folder} holds a run with other settings (${changed.join(', ')}); ` +
         'start over with --fresh, or choose another folder with --out',
     );
+  }
+
+  /**
+   * Start over from a phase: drop its rows and those of the phases after it, and take the run's settings for them. Throws `UserError`
+   * naming the keys when settings differ outside `sections` (top-level keys), since earlier phases' rows came from those.
+   */
+  restartFrom(phase: Phase, run: Run, sections: readonly string[]): void {
+    const old = this.run();
+    if (old === null) throw new UserError(`${this.folder} holds no run yet`);
+    const changed = changedKeys({ seed: old.seed, ...old.config }, { seed: run.seed, ...run.config });
+    const earlier = changed.filter((key) => !sections.includes(key.split('.')[0]!));
+    if (earlier.length > 0) {
+      throw new UserError(
+        `${this.folder} holds a run whose earlier phases had other settings (${earlier.join(', ')}); ` +
+          "start over with 'propel run --fresh', or choose another folder with --out",
+      );
+    }
+    this.transaction(() => {
+      this.#database.prepare('UPDATE run SET config = ?').run(JSON.stringify(run.config));
+      for (const dropped of PHASES.slice(PHASES.indexOf(phase))) {
+        for (const table of ['tasks', 'batches', 'phases']) {
+          this.#database.prepare(`DELETE FROM ${table} WHERE phase = ?`).run(dropped);
+        }
+        for (const table of TABLES_OF[dropped]) this.#database.exec(`DELETE FROM ${table}`);
+      }
+    });
   }
 
   /**
@@ -281,6 +308,14 @@ export class RunStore {
     return withStoreErrors(join(this.folder, DATABASE_FILE), work);
   }
 }
+
+/** Tables that hold nothing but a phase's rows. */
+const TABLES_OF: Readonly<Record<Phase, readonly string[]>> = {
+  label: [],
+  'train-probe': ['probes'],
+  'train-generator': ['steps', 'checkpoints'],
+  evaluate: ['evaluations'],
+};
 
 function requireRelative(path: string): void {
   if (isAbsolute(path))
