@@ -2,9 +2,13 @@
 import type { DecoderConfig } from '../../lm/config.js';
 import type { TrainingSettings } from './training.js';
 
-export const CORPUS_SEED = 1;
-export const TRAINING_DOCUMENTS = 600_000;
-export const HELD_OUT_DOCUMENTS = 2000;
+export interface CorpusRecipe {
+  readonly seed: number;
+  readonly trainingDocuments: number;
+  readonly heldOutDocuments: number;
+}
+
+export const CORPUS: CorpusRecipe = { seed: 1, trainingDocuments: 600_000, heldOutDocuments: 2000 };
 
 export interface ModelRecipe {
   readonly name: 'generator' | 'solver';
@@ -39,13 +43,13 @@ const TRAINING = {
   threads: 1,
 } as const;
 
-export const RECIPES: readonly ModelRecipe[] = [
+export const MODELS: readonly ModelRecipe[] = [
   {
     name: 'generator',
     purpose:
       'Writes tasks: a short Python function and a call of it. Its frozen copy is the reference model that probes read.',
     config: { ...SHAPE, layers: 3 },
-    training: { ...TRAINING, documents: 72_000, taskWeight: 1, shortShare: 0 },
+    training: { ...TRAINING, documents: 40_032, taskWeight: 1, shortShare: 0 },
   },
   {
     name: 'solver',

@@ -1,0 +1,49 @@
+/** The micro-world is built from nothing: corpus, tokenizer, models, cards. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { checkpointHash, openCheckpoint } from '../src/lm/checkpoint.js';
+import { Tokenizer } from '../src/lm/tokenizer.js';
+import type * as Build from '../src/pipeline/micro-world/build.js';
+import { MODELS } from '../src/pipeline/micro-world/recipe.js';
+
+// The sandbox's workers are compiled, so what starts them is too.
+const built = new URL('../dist/pipeline/micro-world/build.js', import.meta.url);
+const { buildMicroWorld } = (await import(built.href)) as typeof Build;
+
+const folder = mkdtempSync(join(tmpdir(), 'propel-world-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const silent = () => ({ update: () => {}, done: () => {} });
+
+/** The recipe's models, made small. */
+const models = MODELS.map((recipe) => ({
+  ...recipe,
+  config: { ...recipe.config, layers: 1, width: 32, heads: 2, kvHeads: 2, headDim: 16, feedForward: 32 },
+  training: { ...recipe.training, documents: 9600, learningRate: 0.01, shortShare: 0.1 },
+}));
+
+function build(name: string) {
+  const [cache, target] = [join(folder, name, 'cache'), join(folder, name, 'target')];
+  const corpus = { seed: 3, trainingDocuments: 1500, heldOutDocuments: 100 };
+  return buildMicroWorld({ corpus, models, cache, target, progress: silent }).then(() => target);
+}
+
+it('makes checkpoints that open, with cards that fit them, and learns', async () => {
+  const target = await build('first');
+  for (const { name } of models) {
+    const model = join(target, name);
+    const card = JSON.parse(readFileSync(join(model, 'card.json'), 'utf8')) as {
+      sha256: string;
+      heldOut: { taskLoss: number };
+      parameters: number;
+    };
+    expect(card.sha256).toBe(checkpointHash(model));
+    expect(openCheckpoint(model).config.layers).toBe(1);
+    expect((await Tokenizer.open(model)).vocabulary).toBe(280);
+    // An untrained model knows nothing: log 280 = 5.6 nats a token.
+    expect(card.heldOut.taskLoss).toBeLessThan(4);
+    expect(readFileSync(join(model, 'README.md'), 'utf8')).toContain(card.sha256);
+  }
+}, 240_000);
