@@ -12,7 +12,9 @@ ALLOWED_MODULES = frozenset('''
 INTERNAL_MODULES = ('_strptime', '_pylong', 'locale', 'stringprep', 'encodings.idna', 'encodings.latin_1', 'encodings.ascii',
                     'encodings.utf_16', 'encodings.utf_32', 'encodings.unicode_escape', 'linecache', 'tracemalloc', 'traceback')
 _LET_THROUGH = ALLOWED_MODULES | {name.partition('.')[0] for name in INTERNAL_MODULES} | {'encodings'}
-_KNOWN = sys.stdlib_module_names | {'__main__'}
+# In the standard library of Python 3.11 only: nobody has them, whatever the version.
+_GONE = frozenset('asynchat asyncore distutils imp smtpd'.split())
+_KNOWN = (sys.stdlib_module_names | {'__main__'}) - _GONE
 
 # Audit events of CPython that mean: the program reaches for the host.
 _HOST_EVENTS = frozenset('''
@@ -78,6 +80,8 @@ class Policy:
         def guarded_import(name, globals=None, locals=None, fromlist=(), level=0):
             if level == 0 and type(name) is str and policy.active:
                 root = name.partition('.')[0]
+                if root in _GONE:
+                    raise ModuleNotFoundError('No module named ' + repr(root), name=root)
                 if root in _KNOWN and root not in _LET_THROUGH:
                     importer = globals.get('__name__') if type(globals) is dict else None
                     if importer not in trusted:
@@ -118,7 +122,9 @@ class Policy:
         os.access = lambda path, mode, **named: False
         os.getcwd, os.getcwdb = lambda: '/', lambda: b'/'
         for name in _HOST_FUNCTIONS:
-            setattr(os, name, refusing(name))
+            refused = refusing(name)
+            setattr(os, name, refused)
+            setattr(sys.modules['posix'], name, refused)
         builtins.__import__ = guarded_import
         sys.meta_path.insert(0, Gate)
         sys.addaudithook(audit)

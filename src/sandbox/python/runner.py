@@ -5,6 +5,7 @@ Only what `prepare` says can be trusted by the host; `execute` shares its interp
 """
 import ast
 import builtins
+import io
 import json
 import opcode
 import sys
@@ -117,6 +118,27 @@ def make_runner(policy, syntax_facts):
         return join([result[:1] + b'%08d' % (len_(result) - 1) + result[1:] for result in state['results']])
 
     return prepare, execute, frame
+
+
+def warm_up(policy, prepare, execute, frame):
+    """Specialises the adaptive interpreter and fills caches on the path that every program takes."""
+    sample = json.dumps({
+        'code': 'def f(a, k):\n  s = 0\n  for i, x in enumerate(a):\n    s += x * i % k\n  return [s, sorted(a), {1, 2}]',
+        'calls': ['[1, 2, 3], 7', '1', 'a=[3, 1], k=2', '1 +'], 'reverse': True, 'facts': True, 'resultBytes': 1000,
+    }).encode()
+    literals = json.dumps({'literals': ['[1, {"a": (2.5, None)}], x=-1', 'g(1)']}).encode()
+    for _ in range(40):
+        prepare(sample)
+        execute()
+        frame()
+        prepare(literals)
+    policy.active = False
+
+
+def standard_stream(descriptor):
+    """Standard output or error of programs."""
+    raw = io.FileIO(descriptor, 'w', closefd=False)
+    return io.TextIOWrapper(io.BufferedWriter(raw, 1 << 16), 'utf-8', 'backslashreplace', '\n')
 
 
 def canonical(text):

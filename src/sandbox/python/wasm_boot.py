@@ -1,6 +1,5 @@
 """Boots the interpreter of the WASM sandbox up to the point where the host takes its snapshot; runs after the other sources, in __main__."""
 import gc
-import io
 import os
 import sys
 import time
@@ -37,31 +36,12 @@ def _install():
         token = read(0, 32)
         write_all(token + frame())
 
-    def warm_up():
-        # Specialises the adaptive interpreter and fills caches on the path that every program takes.
-        sample = json.dumps({
-            'code': 'def f(a, k):\n  s = 0\n  for i, x in enumerate(a):\n    s += x * i % k\n  return [s, sorted(a), {1, 2}]',
-            'calls': ['[1, 2, 3], 7', '1', 'a=[3, 1], k=2', '1 +'], 'reverse': True, 'facts': True, 'resultBytes': 1000,
-        }).encode()
-        literals = json.dumps({'literals': ['[1, {"a": (2.5, None)}], x=-1', 'g(1)']}).encode()
-        for _ in range(40):
-            prepare(sample)
-            execute()
-            frame()
-            prepare(literals)
-        policy.active = False
-
-    warm_up()
+    warm_up(policy, prepare, execute, frame)
     return prepare_step, execute, emit_step
 
 
-def _stream(descriptor):
-    raw = io.FileIO(descriptor, 'w', closefd=False)
-    return io.TextIOWrapper(io.BufferedWriter(raw, 1 << 16), 'utf-8', 'backslashreplace', '\n')
-
-
-sys.stdout = sys.__stdout__ = _stream(1)
-sys.stderr = sys.__stderr__ = _stream(2)
+sys.stdout = sys.__stdout__ = standard_stream(1)
+sys.stderr = sys.__stderr__ = standard_stream(2)
 __prepare, __execute, __emit = _install()
 # Moves the addresses of everything that programs allocate, so that snapshots differ in them.
 __padding = [[] for _ in range(int(os.environ.get('ADDRESS_SHIFT', '0')))]
