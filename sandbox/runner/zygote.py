@@ -2,7 +2,8 @@
 
 The child runs three steps by their names in this module, as the embedded sandbox does: `__prepare` reads the program, `__execute`
 runs it, `__emit` hands over the results. What it sends: a byte `P` and a length, then the reply of `__prepare`, before any code
-of the program runs; then, from `__emit`, the request's token, the counts of clock and entropy, and the results.
+of the program runs; then, from `__emit`, the request's token, whether memory ran out (`f`, else `r`), the counts of clock and
+entropy (8 digits each), and the results.
 """
 import array
 import gc
@@ -16,7 +17,9 @@ import sys
 import time
 
 _RUNNER_FOLDER = '/opt/propel'
-_CONTROL, _RESULT = 3, 4
+_CONTROL, _RESULT, _STATUS = 3, 4, 5
+# With less than this left a program cannot go on.
+_NEARLY_FULL_BYTES = 4 << 20
 # Exit codes of a child whose harness could not go on; a program that uses them says the same of itself.
 _DAMAGED, _NO_MEMORY = 97, 98
 
@@ -54,6 +57,9 @@ def _install(variant):
     prepare, execute, frame = runner.make_runner(policy, facts.syntax_facts)
     runner.warm_up(policy, prepare, execute, frame)
     read, write, duplicate, view_of, begin, leave = os.read, os.write, os.dup2, memoryview, virtual.begin, os._exit
+    # Kept where a program that clears this module's names does not reach.
+    result_descriptor, status_descriptor, read_at, nearly_full_bytes = _RESULT, _STATUS, os.pread, _NEARLY_FULL_BYTES
+    damaged, no_memory = _DAMAGED, _NO_MEMORY
     request = {}
 
     def write_all(descriptor, data):
@@ -63,15 +69,23 @@ def _install(variant):
 
     def prepare_step():
         reply = prepare(request.pop('body'))
-        write_all(_RESULT, b'P' + struct.pack('>I', len(reply)) + reply)
+        write_all(result_descriptor, b'P' + struct.pack('>I', len(reply)) + reply)
         if not request['execute'] or not reply.startswith(b'{"error": null'):
             leave(0)
         begin()
 
-    def emit_step():
+    def open_channel():
         # From here on what reaches descriptor 1 is no longer output but the reply.
-        duplicate(_RESULT, 1, False)
-        write_all(1, request['token'] + b'%08d%08d' % (virtual.clock_reads, virtual.entropy_reads) + frame())
+        duplicate(result_descriptor, 1, False)
+
+    def emit_step():
+        memory = b'f' if nearly_full() else b'r'
+        write_all(1, request['token'] + memory + b'%08d%08d' % (virtual.clock_reads, virtual.entropy_reads) + frame())
+
+    def nearly_full():
+        """Whether the program has come to the end of its memory at some time."""
+        peak = int(read_at(status_descriptor, 4096, 0).partition(b'VmPeak:')[2].split()[0]) * 1024
+        return peak > request['addressBytes'] - nearly_full_bytes
 
     def enter(descriptors, limits):
         """The child's first steps: its request, its descriptors, its limits, its confinement. Then nothing is left to give away."""
@@ -81,19 +95,21 @@ def _install(variant):
             body.append(part)
         body = b''.join(body)
         request.update(token=body[:32], body=body[32:], execute=limits['execute'])
+        request['addressBytes'] = limits['addressBytes'] + variant['ownBytes']
         null = os.open('/dev/null', os.O_RDONLY)
         # Those handed over lie above the ones they are moved to.
         for number, descriptor in enumerate((null, output, errors)):
             duplicate(descriptor, number)
         duplicate(result, _RESULT)
         os.close(_CONTROL)
-        os.closerange(_RESULT + 1, 256)
+        duplicate(os.open('/proc/self/status', os.O_RDONLY), _STATUS)
+        os.closerange(_STATUS + 1, 256)
         set_limit = resource.setrlimit
         set_limit(resource.RLIMIT_CORE, (0, 0))
         set_limit(resource.RLIMIT_FSIZE, (limits['fileBytes'],) * 2)
         set_limit(resource.RLIMIT_CPU, (limits['cpuSeconds'],) * 2)
         set_limit(resource.RLIMIT_NOFILE, (64, 64))
-        set_limit(resource.RLIMIT_AS, (limits['addressBytes'] + variant['ownBytes'],) * 2)
+        set_limit(resource.RLIMIT_AS, (request['addressBytes'],) * 2)
         confine()
 
     class Child:
@@ -103,13 +119,13 @@ def _install(variant):
             return self
 
         def __exit__(self, kind, error, traceback):
-            leave(0 if kind is None else _NO_MEMORY if issubclass(kind, MemoryError) else _DAMAGED)
+            leave(0 if kind is None else no_memory if issubclass(kind, MemoryError) else damaged)
 
     for name in ('virtual', 'kernel', 'facts', 'policy', 'runner', 'ctypes', '_ctypes', 'ctypes._endian', 'resource', 'socket',
                  '_socket', 'array', 'selectors', 'select', 'signal'):
         if name not in policy_module.ALLOWED_MODULES:
             sys.modules.pop(name, None)
-    return prepare_step, execute, emit_step, enter, Child()
+    return prepare_step, execute, open_channel, emit_step, enter, Child()
 
 
 def _serve(enter, fork, wait):
@@ -163,7 +179,7 @@ __variant = json.loads(sys.argv[1])
 __variant['ownBytes'] = 0
 # Kept from before the policy replaces them.
 __fork, __wait = os.fork, os.wait4
-__prepare, __execute, __emit, __enter, __child = _install(__variant)
+__prepare, __execute, __open, __emit, __enter, __child = _install(__variant)
 # Moves the addresses of everything that programs allocate.
 __padding = [[] for _ in range(__variant['addressShift'])]
 os.environ.clear()
@@ -181,4 +197,5 @@ _serve(__enter, __fork, __wait)
 with __child:
     __prepare()
     __execute()
+    __open()
     __emit()

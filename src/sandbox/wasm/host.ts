@@ -2,20 +2,12 @@
  * What CPython sees of the world: a WASI host that denies by default and keeps no state a program could leave behind.
  * There are three descriptors, no files, no sockets; clock and entropy are virtual, and every use of them is counted.
  */
+import type { Variant } from '../passes.js';
 
 const ERRNO = { success: 0, badFile: 8, invalid: 28, notSupported: 52, illegalSeek: 70, notCapable: 76 } as const;
 const CHARACTER_DEVICE = 2;
 const RIGHTS = { read: 2n, write: 64n } as const;
 const MAX_VECTORS = 1024;
-
-/** What makes one interpreter differ from another in all that a program must not depend on. */
-export interface Variant {
-  readonly hashSeed: number;
-  readonly entropySeed: number;
-  readonly epochMs: number;
-  /** Objects allocated before the snapshot, which moves the addresses of all later ones. */
-  readonly addressShift: number;
-}
 
 export type StopReason = 'parked' | 'exit' | 'output';
 

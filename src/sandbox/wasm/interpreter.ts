@@ -1,6 +1,7 @@
 /** One CPython: booted to a snapshot, then restored from it for every program. Runs inside a worker. */
 import { DEEP_STACK_PAGES, PAGE_BYTES } from './module.js';
-import { Stop, WasiHost, type Variant } from './host.js';
+import type { Variant } from '../passes.js';
+import { Stop, WasiHost } from './host.js';
 
 /** A parked interpreter: its whole linear memory (shared, never written) and the stack pointer. */
 export interface Snapshot {

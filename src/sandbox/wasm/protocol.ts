@@ -1,5 +1,5 @@
 /** What the pool and its workers say to each other. */
-import type { CallResult, SyntaxFacts } from '../sandbox.js';
+import type { PassReply as Pass } from '../passes.js';
 import type { Snapshot } from './interpreter.js';
 
 /** One pass of one program over one interpreter. */
@@ -22,17 +22,8 @@ export interface LiteralsRequest {
 
 export type Request = PassRequest | LiteralsRequest;
 
-export interface PassReply {
+export interface PassReply extends Pass {
   readonly kind: 'pass';
-  readonly calls: readonly CallResult[];
-  readonly facts: SyntaxFacts | null;
-  /** The program may depend on hash order: it deserves more hash seeds. */
-  readonly usesHash: boolean;
-  /** Host calls to the clock and to entropy while the program's code ran. */
-  readonly clockCalls: number;
-  readonly entropyCalls: number;
-  /** Worker's own time for this request. */
-  readonly milliseconds: number;
 }
 
 export interface LiteralsReply {

@@ -1,25 +1,15 @@
 /** One request on one interpreter: restore, prepare, run the program, only then open the channel for its results. */
 import { randomBytes } from 'node:crypto';
-import type { CallResult, Outcome, SyntaxFacts } from '../sandbox.js';
+import { blameMemory, failure, frameLimit, parseFrame, type Prepared } from '../results.js';
+import type { CallResult } from '../sandbox.js';
 import type { Interpreter, Stack, StepEnd } from './interpreter.js';
 import type { LiteralsReply, LiteralsRequest, PassReply, PassRequest } from './protocol.js';
 
 const TOKEN_CHARACTERS = 32;
-const FRAME_HEAD = 9;
 /** Replies that hold no results: facts, messages. */
 const PREPARE_REPLY_BYTES = 64 << 20;
-/** Longest detail of one call in UTF-8, with room to spare. */
-const DETAIL_BYTES = 4096;
 /** With less than this left an interpreter cannot go on. */
 const NEARLY_FULL_BYTES = 1 << 20;
-
-interface Prepared {
-  readonly error: string | null;
-  /** For each call that does not parse, why. */
-  readonly callErrors: readonly (string | null)[];
-  readonly facts: SyntaxFacts | null;
-  readonly hashed: boolean;
-}
 
 type Pass = Omit<PassReply, 'milliseconds'>;
 
@@ -78,7 +68,7 @@ function unrun(calls: readonly CallResult[]): Pass {
  */
 function collect(interpreter: Interpreter, count: number, resultBytes: number): CallResult[] | null {
   const token = randomBytes(TOKEN_CHARACTERS / 2).toString('hex');
-  const replyLimit = TOKEN_CHARACTERS + count * (FRAME_HEAD + Math.max(resultBytes, DETAIL_BYTES));
+  const replyLimit = TOKEN_CHARACTERS + frameLimit(count, resultBytes);
   interpreter.host.beginExchange(Buffer.from(token), replyLimit);
   const end = interpreter.step('emit');
   const frame = interpreter.host.reply;
@@ -105,34 +95,6 @@ function prepare(interpreter: Interpreter, request: object, stack: Stack): strin
   return reply.length > 0 ? reply.toString('utf8') : { kind: 'trap', detail: 'no memory was left to read the program' };
 }
 
-const OUTCOME_OF_STATUS: Readonly<Record<string, Outcome>> = {
-  o: 'ok',
-  e: 'runtime_error',
-  m: 'memory',
-  b: 'forbidden',
-  s: 'syntax_error',
-  l: 'output_limit',
-};
-
-/** Statuses, lengths and texts of `count` calls, as `frame` in runner.py writes them; null when malformed. */
-export function parseFrame(frame: Buffer, count: number, resultBytes: number): CallResult[] | null {
-  const results: CallResult[] = [];
-  let at = 0;
-  for (let call = 0; call < count; call++) {
-    const outcome = OUTCOME_OF_STATUS[frame.toString('latin1', at, at + 1)];
-    const digits = frame.toString('latin1', at + 1, at + FRAME_HEAD);
-    if (outcome === undefined || !/^\d{8}$/.test(digits)) return null;
-    const start = at + FRAME_HEAD;
-    const end = start + Number(digits);
-    if (end > frame.length) return null;
-    if (end - start > (outcome === 'ok' ? resultBytes : DETAIL_BYTES)) return null;
-    const text = frame.toString('utf8', start, end);
-    results.push(outcome === 'ok' ? { outcome, repr: text, detail: '' } : failure(outcome, text));
-    at = end;
-  }
-  return at === frame.length ? results : null;
-}
-
 function describeEnd(end: StepEnd, isFull: boolean): CallResult {
   switch (end.kind) {
     case 'exit':
@@ -154,15 +116,4 @@ function describeEnd(end: StepEnd, isFull: boolean): CallResult {
 function damaged(isFull: boolean): CallResult {
   if (isFull) return failure('memory', 'no memory was left for the result');
   return failure('runtime_error', 'the program damaged its interpreter: it gave no valid result');
-}
-
-/** CPython says SystemError in the few places where it overlooks that an allocation failed. */
-function blameMemory(result: CallResult, isFull: boolean): CallResult {
-  const overlooked = isFull && result.outcome === 'runtime_error' && result.detail.startsWith('SystemError');
-  return overlooked ? { ...result, outcome: 'memory' } : result;
-}
-
-/** Addresses are left out: they depend on what else was asked of the interpreter. */
-function failure(outcome: Outcome, detail: string): CallResult {
-  return { outcome, repr: null, detail: detail.replace(/\b0x[0-9a-f]+/g, '0x…') };
 }

@@ -4,23 +4,20 @@
  */
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { markNondeterministic, mergePass, PASSES } from '../determinism.js';
+import { failedPass, runPasses, VARIANTS, type PassReply } from '../passes.js';
 import {
   DEFAULT_LIMITS,
   SandboxError,
-  type CallResult,
   type Limits,
-  type Outcome,
   type Program,
   type ProgramResult,
   type RunOptions,
   type Sandbox,
 } from '../sandbox.js';
-import type { Variant } from './host.js';
 import type { Snapshot } from './interpreter.js';
 import { compilePythonModule, loadPythonModule, PAGE_BYTES } from './module.js';
 import { bootInWorker, WorkerPool, type JobEnd } from './pool.js';
-import type { PassReply, Request } from './protocol.js';
+import type { Request } from './protocol.js';
 
 export interface WasmSandboxOptions {
   /** Worker threads, 25 MB each and as much as a program takes. Default: one a core, at least 2. */
@@ -28,14 +25,6 @@ export interface WasmSandboxOptions {
   /** Replace single defaults of `DEFAULT_LIMITS` for all runs. */
   readonly limits?: Partial<Limits>;
 }
-
-/** Snapshots differ in everything that a program must not depend on. The first is where results come from. */
-const VARIANTS: readonly Variant[] = [
-  { hashSeed: 1, entropySeed: 1, epochMs: 1_700_000_000_000, addressShift: 0 },
-  { hashSeed: 20_011, entropySeed: 7919, epochMs: 1_810_203_040_500, addressShift: 4099 },
-  { hashSeed: 300_007, entropySeed: 104_729, epochMs: 1_500_102_030_400, addressShift: 1031 },
-  { hashSeed: 4_000_037, entropySeed: 1_299_709, epochMs: 1_600_504_030_200, addressShift: 2053 },
-];
 
 const PYTHON_SOURCES = ['facts.py', 'policy.py', 'runner.py', 'wasm_boot.py'];
 /** Below this CPython itself does not boot. */
@@ -84,23 +73,7 @@ class WasmSandbox implements Sandbox {
 
   async run(program: Program, options: RunOptions = {}): Promise<ProgramResult> {
     const limits = { ...this.#limits, ...options.limits };
-    const { code, calls } = program;
-    if (![code, ...calls].every((text) => text.isWellFormed())) {
-      return wholeProgram(program, 'syntax_error', 'the program holds a lone surrogate: it is not Unicode text');
-    }
-    const pass = (variant: number, facts: boolean): Promise<PassReply> => this.#pass(program, limits, variant, facts);
-
-    const first = await pass(0, options.facts ?? false);
-    const { facts, milliseconds } = first;
-    if (options.determinism === false) return { calls: first.calls, facts, milliseconds };
-
-    let results = settlePass(first);
-    const passes = first.usesHash ? PASSES.hashed : PASSES.plain;
-    for (let variant = 1; variant < passes && results.some(({ outcome }) => outcome === 'ok'); variant++) {
-      const later = await pass(variant, false);
-      results = mergePass(results, settlePass(later));
-    }
-    return { calls: results, facts, milliseconds };
+    return runPasses(program, options, (variant, facts) => this.#pass(program, limits, variant, facts));
   }
 
   async literals(texts: readonly string[]): Promise<(string | null)[]> {
@@ -129,10 +102,7 @@ class WasmSandbox implements Sandbox {
         if (end.reply.kind === 'pass') return end.reply;
         return failedPass(program, 'sandbox_failure', 'a worker answered another request');
       case 'timeout':
-        return {
-          ...failedPass(program, 'timeout', `ran longer than ${limits.timeoutMs} ms, twice`),
-          milliseconds: limits.timeoutMs,
-        };
+        return failedPass(program, 'timeout', `ran longer than ${limits.timeoutMs} ms, twice`, limits.timeoutMs);
       case 'died':
         return this.#blame(program, end.detail);
       case 'unavailable':
@@ -180,22 +150,6 @@ class WasmSandbox implements Sandbox {
       }
     });
   }
-}
-
-/** One pass as results: what read the clock or entropy is not deterministic, whatever it returned. */
-function settlePass(pass: PassReply): CallResult[] {
-  if (pass.clockCalls > 0) return markNondeterministic(pass.calls, 'the program read the clock');
-  if (pass.entropyCalls > 0) return markNondeterministic(pass.calls, 'the program read random bytes');
-  return [...pass.calls];
-}
-
-function failedPass(program: Program, outcome: Outcome, detail: string): PassReply {
-  const { calls } = wholeProgram(program, outcome, detail);
-  return { kind: 'pass', calls, facts: null, usesHash: false, clockCalls: 0, entropyCalls: 0, milliseconds: 0 };
-}
-
-function wholeProgram(program: Program, outcome: Outcome, detail: string): ProgramResult {
-  return { calls: program.calls.map(() => ({ outcome, repr: null, detail })), facts: null, milliseconds: 0 };
 }
 
 /** The value under `key`, made once; a failure is not remembered. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseFrame } from './serve.js';
+import { parseFrame } from './results.js';
 
 const frame = (text: string): Buffer => Buffer.from(text, 'utf8');
 
