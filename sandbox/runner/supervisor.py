@@ -286,14 +286,13 @@ class Run:
         prepared = self.prepared()
         end = {'milliseconds': round(self.milliseconds, 3), 'prepared': None if prepared is None else len(prepared)}
         if prepared is None:
-            return {**end, **self.describe(b'')}, b''
-        described = self.describe(bytes(self.result[5 + len(prepared):]))
-        results = b''
-        if described['end'] == 'returned':
-            results = bytes(self.result[5 + len(prepared) + TOKEN_CHARACTERS:])
-        return {**end, **described}, bytes(prepared) + results
+            return {**end, **self.describe(None)}, b''
+        # What the program itself has written there comes before the token, which it has not seen.
+        _, token, results = bytes(self.result[5 + len(prepared):]).partition(self.token)
+        described = self.describe(token)
+        return {**end, **described}, bytes(prepared) + (results if described['end'] == 'returned' else b'')
 
-    def describe(self, reply):
+    def describe(self, token):
         if self.zygote_lost:
             return {'end': 'lost'}
         if self.stopped is not None:
@@ -307,10 +306,10 @@ class Run:
             return {'end': 'signal', 'signal': signal_number}
         if code == EXIT_NO_MEMORY:
             return {'end': 'memory'}
-        if code == EXIT_DAMAGED or reply:
-            intact = code == 0 and reply[:TOKEN_CHARACTERS] == self.token
-            return {'end': 'returned' if intact else 'damaged'}
-        return {'end': 'exit', 'code': code}
+        if code == 0 and token:
+            return {'end': 'returned'}
+        wrote = self.prepared() is not None and len(self.result) > 5 + len(self.prepared())
+        return {'end': 'damaged'} if code == EXIT_DAMAGED or wrote else {'end': 'exit', 'code': code}
 
 
 def confinement():

@@ -57,9 +57,9 @@ def _install(variant):
     prepare, execute, frame = runner.make_runner(policy, facts.syntax_facts)
     runner.warm_up(policy, prepare, execute, frame)
     read, write, duplicate, view_of, begin, leave = os.read, os.write, os.dup2, memoryview, virtual.begin, os._exit
-    # Kept where a program that clears this module's names does not reach.
+    # Kept where a program that clears this module's names, or the builtins, does not reach.
     result_descriptor, status_descriptor, read_at, nearly_full_bytes = _RESULT, _STATUS, os.pread, _NEARLY_FULL_BYTES
-    damaged, no_memory = _DAMAGED, _NO_MEMORY
+    damaged, no_memory, NoMemory, integer, is_kind = _DAMAGED, _NO_MEMORY, MemoryError, int, issubclass
     request = {}
 
     def write_all(descriptor, data):
@@ -84,7 +84,7 @@ def _install(variant):
 
     def nearly_full():
         """Whether the program has come to the end of its memory at some time."""
-        peak = int(read_at(status_descriptor, 4096, 0).partition(b'VmPeak:')[2].split()[0]) * 1024
+        peak = integer(read_at(status_descriptor, 4096, 0).partition(b'VmPeak:')[2].split()[0]) * 1024
         return peak > request['addressBytes'] - nearly_full_bytes
 
     def enter(descriptors, limits):
@@ -119,7 +119,7 @@ def _install(variant):
             return self
 
         def __exit__(self, kind, error, traceback):
-            leave(0 if kind is None else no_memory if issubclass(kind, MemoryError) else damaged)
+            leave(0 if kind is None else no_memory if is_kind(kind, NoMemory) else damaged)
 
     for name in ('virtual', 'kernel', 'facts', 'policy', 'runner', 'ctypes', '_ctypes', 'ctypes._endian', 'resource', 'socket',
                  '_socket', 'array', 'selectors', 'select', 'signal'):
