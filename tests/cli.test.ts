@@ -120,6 +120,7 @@ describe('doctor', () => {
       'provider cuda',
       'provider webgpu',
       'sandbox wasm',
+      'sandbox docker',
       'store SQLite',
       'model micro-world generator',
       'model micro-world solver',

@@ -3,11 +3,13 @@ import type { Command } from 'commander';
 import type { CheckFileReport } from '../domain/azr/index.js';
 import { checkTasks } from '../pipeline/check.js';
 import { percent } from '../report/format.js';
-import { positiveInteger } from './options.js';
+import type { SandboxKind } from '../pipeline/open-sandbox.js';
+import { positiveInteger, sandboxOption } from './options.js';
 import { alignColumns, printJson, printLines } from './output.js';
 import { createProgress } from './progress.js';
 
 interface Options {
+  readonly sandbox: SandboxKind;
   readonly json?: true;
   readonly workers?: number;
   readonly timeout?: number;
@@ -19,6 +21,7 @@ export function register(program: Command): void {
     .description('run the recorded tasks of a JSON Lines file in the sandbox and compare what comes out')
     .argument('<file>', "rows in Absolute Zero's fields (snippet, input, output) or CRUXEval's (code, input, output)")
     .option('--json', 'print one JSON document')
+    .addOption(sandboxOption().default('wasm'))
     .option('--workers <n>', 'programs at once (default: one a core)', positiveInteger)
     .option('--timeout <ms>', 'time limit of one program in milliseconds (default: 2000)', positiveInteger)
     .addHelpText(
@@ -34,10 +37,11 @@ Outcomes:
 Examples:
   $ propel check tasks.jsonl
   $ propel check tasks.jsonl --workers 1 --timeout 500
+  $ propel check tasks.jsonl --sandbox docker
   $ propel check tasks.jsonl --json | jq '.results[] | select(.reproduced | not)'`,
     )
-    .action(async (file: string, { json, workers, timeout }: Options) => {
-      const report = await checkTasks(file, { workers, timeoutMs: timeout, progress: createProgress });
+    .action(async (file: string, { json, sandbox, workers, timeout }: Options) => {
+      const report = await checkTasks(file, { sandbox, workers, timeoutMs: timeout, progress: createProgress });
       if (json) printJson(report);
       else printLines(describe(report));
     });

@@ -1,5 +1,6 @@
 /** Parsers of option values; each refuses what it cannot take with one clear line. */
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { SANDBOX_KINDS } from '../pipeline/open-sandbox.js';
 
 /** A whole number from 1. */
 export function positiveInteger(text: string): number {
@@ -15,6 +16,12 @@ export function nonNegativeInteger(text: string): number {
 export function folderName(text: string): string {
   if (text === '') throw new InvalidArgumentError('Give the path of a folder.');
   return text;
+}
+
+/** `--sandbox`, the same wherever programs run. */
+export function sandboxOption(): Option {
+  const what = 'where programs run: wasm is embedded, docker containers, auto docker where it works';
+  return new Option('--sandbox <kind>', what).choices(SANDBOX_KINDS);
 }
 
 function wholeNumber(text: string, least: number): number {

@@ -9,6 +9,7 @@ import { register as registerLabel } from './label.js';
 import { register as registerReport } from './report.js';
 import { register as registerRun } from './run.js';
 import { register as registerSample } from './sample.js';
+import { register as registerSandbox } from './sandbox.js';
 import { register as registerTrainGenerator } from './train-generator.js';
 import { register as registerTrainProbe } from './train-probe.js';
 import { exitCodeOf, messageOf } from './errors.js';
@@ -27,6 +28,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   registerSample,
   registerCheck,
   registerConfig,
+  registerSandbox,
   registerDoctor,
 ];
 

@@ -4,7 +4,8 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import { loadConfig } from '../pipeline/config-file.js';
 import type { RunOptions } from '../pipeline/workspace.js';
-import { folderName, nonNegativeInteger } from './options.js';
+import type { SandboxKind } from '../pipeline/open-sandbox.js';
+import { folderName, nonNegativeInteger, sandboxOption } from './options.js';
 import { createProgress } from './progress.js';
 
 export interface RunFlags {
@@ -12,6 +13,7 @@ export interface RunFlags {
   readonly out?: string;
   readonly fresh?: boolean;
   readonly json?: boolean;
+  readonly sandbox?: SandboxKind;
   readonly set: readonly string[];
 }
 
@@ -23,6 +25,7 @@ export function withRunOptions(command: Command): Command {
     .argument('[configuration]', 'YAML file, from the working folder or the package', DEFAULT_CONFIGURATION)
     .option('--seed <n>', 'seed of every random stream, instead of the configuration’s', nonNegativeInteger)
     .option('--out <folder>', 'run folder (default: runs/<name>)', folderName)
+    .addOption(sandboxOption())
     .option('--fresh', 'start over: the whole run, or this phase and those after it')
     .addOption(
       new Option('--set <key=value>', 'override a setting, e.g. --set train.steps=20; may be repeated')
@@ -34,7 +37,11 @@ export function withRunOptions(command: Command): Command {
 
 /** What the pipeline needs, from a command's arguments. */
 export function runOptions(configuration: string, flags: RunFlags): RunOptions {
-  const overrides = [...flags.set, ...(flags.seed === undefined ? [] : [`seed=${flags.seed}`])];
+  const overrides = [
+    ...flags.set,
+    ...(flags.seed === undefined ? [] : [`seed=${flags.seed}`]),
+    ...(flags.sandbox === undefined ? [] : [`sandbox.kind=${flags.sandbox}`]),
+  ];
   const config = loadConfig(configuration, overrides);
   return {
     config,

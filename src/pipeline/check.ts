@@ -1,10 +1,11 @@
 /** Runs the recorded tasks of a file again: the phase behind `propel check`. */
 import { checkFile, type CheckFileReport } from '../domain/azr/index.js';
 import { readJsonLines } from '../domain/azr/jsonl.js';
-import { openSandbox } from './open-sandbox.js';
+import { openSandbox, type SandboxKind } from './open-sandbox.js';
 import type { ProgressFactory } from './progress.js';
 
 export interface CheckOptions {
+  readonly sandbox: SandboxKind;
   /** Programs at once; undefined: one a core. */
   readonly workers: number | undefined;
   /** Of one program, in milliseconds; undefined: the sandbox's own. */
@@ -22,10 +23,14 @@ export async function checkTasks(path: string, options: CheckOptions): Promise<C
   let rows = 0;
   for await (const _ of readJsonLines(path)) rows += 1;
   const progress = options.progress('check');
-  const report = await checkFile(path, () => openSandbox(options.workers), {
-    limits: options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs },
-    onRow: (done) => progress.update(done, rows),
-  });
+  const report = await checkFile(
+    path,
+    () => openSandbox({ kind: options.sandbox, workers: options.workers }, options.progress),
+    {
+      limits: options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs },
+      onRow: (done) => progress.update(done, rows),
+    },
+  );
   progress.done(`${report.reproduced} of ${report.rows} recorded outputs came out again`);
   return report;
 }

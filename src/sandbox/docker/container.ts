@@ -165,13 +165,15 @@ export class Container {
   async #greet(spec: ContainerSpec): Promise<Hello> {
     const frame = new Promise<Frame>((resolve, reject) => {
       this.onFrame = resolve;
-      this.onEnd = (why) => reject(new Error(`the container ended before it was ready${why === null ? '' : `: ${why}`}`));
+      this.onEnd = (why) =>
+        reject(new Error(`the container ended before it was ready${why === null ? '' : `: ${why}`}`));
     });
     this.#stream.write(PREAMBLE);
     this.send('setup', { variants: spec.variants, ready: Math.min(READY_INTERPRETERS, spec.variants.length) });
     const { kind, header } = await within(HELLO_TIMEOUT_MS, 'the supervisor', frame);
     const hello = helloSchema.safeParse(header);
-    if (kind !== 'hello' || !hello.success) throw new Error('the container does not speak the protocol of this version');
+    if (kind !== 'hello' || !hello.success)
+      throw new Error('the container does not speak the protocol of this version');
     const { python, checks } = hello.data;
     const missing = REQUIRED_CHECKS.filter((name) => checks[name] !== true);
     if (missing.length > 0) throw new Error(`the container is not locked down: not ${missing.join(', ')}`);

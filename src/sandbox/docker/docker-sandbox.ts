@@ -153,7 +153,7 @@ class ContainerSandbox implements DockerSandbox {
     if (end.kind === 'unavailable') throw new SandboxError(end.detail);
     if (end.kind === 'done') {
       const { prepared } = doneSchema.parse(end.frame.header);
-      const said = readPrepared<{ literals: (string | null)[] }>(end.frame, prepared);
+      const said = readPrepared(end.frame, prepared) as { literals: (string | null)[] } | null;
       if (said !== null) return said.literals;
     }
     if (texts.length <= 1) return texts.map(() => null);
@@ -169,13 +169,7 @@ class ContainerSandbox implements DockerSandbox {
     const { code, calls } = program;
     const { resultBytes, timeoutMs } = limits;
     const request = { code, calls, reverse: variant > 0, facts, resultBytes };
-    const end = await this.#submit(
-      request,
-      limits,
-      variant,
-      frameLimit(calls.length, resultBytes),
-      calls.length > 0,
-    );
+    const end = await this.#submit(request, limits, variant, frameLimit(calls.length, resultBytes), calls.length > 0);
     switch (end.kind) {
       case 'done':
         return readPass(program, end.frame, resultBytes);
@@ -202,8 +196,8 @@ class ContainerSandbox implements DockerSandbox {
   }
 }
 
-function readPrepared<Said>({ body }: Frame, bytes: number | null): Said | null {
-  return bytes === null ? null : (JSON.parse(body.toString('utf8', 0, bytes)) as Said);
+function readPrepared({ body }: Frame, bytes: number | null): unknown {
+  return bytes === null ? null : JSON.parse(body.toString('utf8', 0, bytes));
 }
 
 /** Before the results: whether memory ran out, and two counts of 8 digits: uses of the clock and of entropy. */
@@ -214,11 +208,17 @@ function readPass(program: Program, frame: Frame, resultBytes: number): PassRepl
   const done = doneSchema.parse(frame.header);
   const { milliseconds } = done;
   const unrun = { facts: null, usesHash: false, clockCalls: 0, entropyCalls: 0, milliseconds };
-  const prepared = readPrepared<Prepared>(frame, done.prepared);
+  const prepared = readPrepared(frame, done.prepared) as Prepared | null;
   if (prepared === null) {
     // No code of the program has run: the parser ran out of stack or memory.
     const stopped = describeEnd(done);
-    return { ...unrun, calls: program.calls.map(() => ({ ...stopped, outcome: stopped.outcome === 'memory' ? 'memory' : 'syntax_error' })) };
+    return {
+      ...unrun,
+      calls: program.calls.map(() => ({
+        ...stopped,
+        outcome: stopped.outcome === 'memory' ? 'memory' : 'syntax_error',
+      })),
+    };
   }
   if (prepared.error !== null) return failedPass(program, 'syntax_error', prepared.error, milliseconds);
   if (program.calls.length === 0) return { ...unrun, calls: [], facts: prepared.facts };
@@ -251,7 +251,10 @@ const SEGMENTATION_FAULT = 11;
 function describeEnd({ end, code, signal }: Done): CallResult {
   switch (end) {
     case 'exit':
-      return failure('runtime_error', `the program ended its interpreter with exit code ${code} before giving a result`);
+      return failure(
+        'runtime_error',
+        `the program ended its interpreter with exit code ${code} before giving a result`,
+      );
     case 'output':
       return failure('output_limit', 'the program printed more than it may');
     case 'memory':

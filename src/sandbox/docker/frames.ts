@@ -88,7 +88,7 @@ function decode(payload: Buffer): Frame {
   if (typeof header !== 'object' || header === null || !('kind' in header) || typeof header.kind !== 'string') {
     throw new Error('a frame without a kind');
   }
-  return { kind: header.kind, header: header as Record<string, unknown>, body: payload.subarray(newline + 1) };
+  return { kind: header.kind, header: { ...header }, body: payload.subarray(newline + 1) };
 }
 
 const STREAM_HEAD_BYTES = 8;

@@ -37,7 +37,11 @@ const sharedFolder = fileURLToPath(new URL('../python', import.meta.url));
 /** `propel-sandbox:plain-<hash of all that goes into it>`: a changed source is another image. */
 export async function imageTag(variant: ImageVariant): Promise<string> {
   const hash = createHash('sha256');
-  for (const path of await inputs()) hash.update(`${basename(path)}\0`).update(await readFile(path)).update('\0');
+  for (const path of await inputs())
+    hash
+      .update(`${basename(path)}\0`)
+      .update(await readFile(path))
+      .update('\0');
   hash.update(variant);
   return `propel-sandbox:${variant}-${hash.digest('hex').slice(0, 12)}`;
 }
@@ -97,7 +101,11 @@ async function inputs(): Promise<string[]> {
 /** Fails early where no registry answers. */
 async function prepareRegistry(docker: Docker, folder: string): Promise<void> {
   const stream = await within(PULL_TIMEOUT_MS, 'the registry', docker.pull(REGISTRY_IMAGE));
-  await within(PULL_TIMEOUT_MS, 'the registry', follow(docker, stream, () => {}));
+  await within(
+    PULL_TIMEOUT_MS,
+    'the registry',
+    follow(docker, stream, () => {}),
+  );
   await cp(join(sandboxFolder, 'Dockerfile'), join(folder, 'Dockerfile'));
 }
 

@@ -59,7 +59,25 @@ export async function removeContainer(docker: Docker, id: string): Promise<void>
   try {
     await within(CALL_TIMEOUT_MS, 'the Docker daemon', docker.getContainer(id).remove({ force: true }));
   } catch (error) {
-    if (!isGone(error)) throw new Error(`container ${id.slice(0, 12)} stays: ${describeFault(error)}`, { cause: error });
+    if (!isGone(error))
+      throw new Error(`container ${id.slice(0, 12)} stays: ${describeFault(error)}`, { cause: error });
+  }
+}
+
+/** Every image of ours. */
+export async function listImages(docker: Docker): Promise<{ readonly id: string; readonly tags: readonly string[] }[]> {
+  const filters = JSON.stringify({ label: [LABEL] });
+  const found = await within(CALL_TIMEOUT_MS, 'the Docker daemon', docker.listImages({ filters }));
+  return found.map(({ Id, RepoTags }) => ({ id: Id, tags: RepoTags ?? [] }));
+}
+
+/** @returns whether it is gone; one that a container uses stays */
+export async function removeImage(docker: Docker, id: string): Promise<boolean> {
+  try {
+    await within(CALL_TIMEOUT_MS, 'the Docker daemon', docker.getImage(id).remove({ force: true }));
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -144,7 +144,7 @@ export class ContainerPool {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#heartbeat);
-    for (const member of [...this.#members]) {
+    for (const member of this.#members) {
       this.#part(member);
       for (const job of member.jobs.values()) job.settle({ kind: 'unavailable', detail: 'the sandbox is closed' });
     }
@@ -194,9 +194,7 @@ export class ContainerPool {
   #watch(member: Member, milliseconds: number | null): void {
     if (member.watchdog !== null) clearTimeout(member.watchdog);
     member.watchdog =
-      milliseconds === null
-        ? null
-        : setTimeout(() => this.#lose(member, 'it did not answer in time'), milliseconds);
+      milliseconds === null ? null : setTimeout(() => this.#lose(member, 'it did not answer in time'), milliseconds);
   }
 
   #hear(member: Member, frame: Frame): void {

@@ -14,7 +14,7 @@ afterAll(() => sandbox.close());
 
 describe('an attack gets its outcome and leaves nothing behind', () => {
   it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES])('$name', async (attack) => {
-    expect(await selfTest(sandbox, [attack])).toEqual([{ name: attack.name, ok: true, detail: '' }]);
-    expect(await selfTest(sandbox, [WITNESS])).toEqual([{ name: WITNESS.name, ok: true, detail: '' }]);
+    expect(await selfTest(sandbox, [attack])).toMatchObject([{ name: attack.name, ok: true, detail: '' }]);
+    expect(await selfTest(sandbox, [WITNESS])).toMatchObject([{ name: WITNESS.name, ok: true, detail: '' }]);
   });
 });

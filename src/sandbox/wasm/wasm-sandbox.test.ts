@@ -18,7 +18,7 @@ const IDENTITY = 'def f(x):\n    return x';
 
 describe('ordinary programs', () => {
   it.each(CASES)('$name', async (each) => {
-    expect(await selfTest(sandbox, [each])).toEqual([{ name: each.name, ok: true, detail: '' }]);
+    expect(await selfTest(sandbox, [each])).toMatchObject([{ name: each.name, ok: true, detail: '' }]);
   });
 });
 
