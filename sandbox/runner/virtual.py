@@ -19,6 +19,8 @@ class Virtual:
         """A program starts: everything from the beginning."""
         self.clock_reads = self.entropy_reads = self._ticks = 0
         self._state = self._seed
+        # Python seeds it anew in every forked child.
+        self._seed_random(self._seed)
 
     def read(self):
         self.clock_reads += 1
@@ -100,7 +102,7 @@ class Virtual:
 
         random.Random.seed = seed
         random.seed = random._inst.seed
-        random._inst.seed(self._seed)
+        self._seed_random = random._inst.seed
 
 
 def _replace_in_type(kind, name, value):

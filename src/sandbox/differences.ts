@@ -36,15 +36,15 @@ export const DIFFERENCES: readonly Difference[] = [
   wordSize('the modulus of hashes', 'def f(): return hash(2 ** 31 + 6)', repr('7'), repr('2147483654')),
   wordSize(
     'the order of a set of floats',
-    'def f(): return list({0.5, 2.25, 3.125, 10.0625})',
-    repr('[0.5, 2.25, 3.125, 10.0625]'),
-    repr('[0.5, 2.25, 3.125, 10.0625]'),
+    'def f(): return list({0.1, 0.7, 0.2, 3.3})',
+    repr('[0.2, 0.7, 3.3, 0.1]'),
+    repr('[0.1, 0.7, 3.3, 0.2]'),
   ),
   wordSize(
     'the order of a set of large numbers',
     'def f(): return list({2 ** 40, 2 ** 41 + 3, 5, 2 ** 33 + 1})',
-    repr(''),
-    repr(''),
+    repr('[1099511627776, 5, 2199023255555, 8589934593]'),
+    repr('[1099511627776, 8589934593, 2199023255555, 5]'),
   ),
   wordSize('sizes of objects', 'import sys\ndef f(): return sys.getsizeof([])', repr('28'), repr('56')),
   wordSize(

@@ -1,0 +1,26 @@
+/** Suites that need a Docker daemon: run where one answers; elsewhere reported as not run, by name. `PROPEL_REQUIRE_DOCKER=1` makes that a failure. */
+import { describe } from 'vitest';
+import { findDaemon } from '../src/sandbox/docker/daemon.js';
+import { buildImage, findImage } from '../src/sandbox/docker/image.js';
+
+/** Why these suites cannot run here; null when they can. */
+export const missing: string | null = await findMissing();
+
+if (missing !== null && process.env['PROPEL_REQUIRE_DOCKER'] === '1') {
+  throw new Error(`PROPEL_REQUIRE_DOCKER is set, and ${missing}`);
+}
+
+export function describeWithDocker(name: string, suite: () => void): void {
+  if (missing === null) describe(name, suite);
+  else describe.skip(`${name} (not run: ${missing})`, suite);
+}
+
+async function findMissing(): Promise<string | null> {
+  try {
+    const { docker } = await findDaemon();
+    if ((await findImage(docker, 'plain')) === null) await buildImage(docker, 'plain');
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
