@@ -73,7 +73,7 @@ async function execRate(docker, container) {
     let printed = '';
     stream.on('data', (chunk) => (printed += chunk));
     await new Promise((resolve) => stream.on('end', resolve));
-    if (!printed.includes(`[5, [0, 1, 2, 3], ${i}]`)) throw new Error(`a program under docker exec printed ${printed}`);
+    if (!printed.includes(`[0, 1, 2, 3], ${i}]`)) throw new Error(`a program under docker exec printed ${printed}`);
   };
   for (let i = 0; i < EXECS; i += 2) await Promise.all([run(i), run(i + 1)]);
   return (EXECS / (performance.now() - started)) * 1000;

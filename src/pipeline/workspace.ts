@@ -50,15 +50,17 @@ export class Workspace {
   readonly progress: ProgressFactory;
   readonly #signal: AbortSignal;
   readonly #folders: ModelFolders;
+  readonly #readOnly: boolean;
   #engine: Promise<EngineThread> | null = null;
   readonly #models = new Map<string, Promise<LanguageModel>>();
   #sandbox: Promise<Sandbox> | null = null;
 
-  private constructor(options: RunOptions, folders: ModelFolders, store: RunStore) {
+  private constructor(options: RunOptions, folders: ModelFolders, store: RunStore, readOnly: boolean) {
     this.config = options.config;
     this.progress = options.progress;
     this.#signal = options.signal;
     this.#folders = folders;
+    this.#readOnly = readOnly;
     this.store = store;
     this.domain = createCodeDomain(options.config.domain);
   }
@@ -80,7 +82,7 @@ export class Workspace {
     try {
       if (options.fresh && from !== 'label') store.restartFrom(from, run, SETTINGS_FROM[from]);
       else store.startRun(run);
-      return new Workspace(options, folders, store);
+      return new Workspace(options, folders, store, false);
     } catch (error) {
       store.close();
       throw error;
@@ -109,7 +111,7 @@ export class Workspace {
           );
         }
       }
-      return new Workspace(options, folders, store);
+      return new Workspace(options, folders, store, true);
     } catch (error) {
       store.close();
       throw error;
@@ -122,13 +124,28 @@ export class Workspace {
   }
 
   #startEngine(): Promise<EngineThread> {
-    return (this.#engine ??= EngineThread.start(this.config.engine));
+    return (this.#engine ??= EngineThread.start(this.config.engine).then((engine) => {
+      this.progress('engine').done(describeChoice(engine.choice));
+      return engine;
+    }));
+  }
+
+  /** The run goes on with the provider that began it: another would round its rows differently. */
+  async #engineOfRun(): Promise<EngineThread> {
+    const engine = await this.#startEngine();
+    if (this.#readOnly) return engine;
+    const { provider } = engine.choice;
+    const begun = this.store.recordVersion('provider', provider);
+    if (begun === provider) return engine;
+    throw new UserError(
+      `the run was begun on ${begun}, and engine.provider gives ${provider} now: set engine.provider to ${begun}, or start over with --fresh`,
+    );
   }
 
   #model(folder: string): Promise<LanguageModel> {
     let model = this.#models.get(folder);
     if (!model) {
-      model = this.#startEngine().then((engine) => LanguageModel.open(engine, folder));
+      model = this.#engineOfRun().then((engine) => LanguageModel.open(engine, folder));
       this.#models.set(folder, model);
     }
     return model;
@@ -155,4 +172,13 @@ export class Workspace {
     ]);
     this.store.close();
   }
+}
+
+/** The provider that was taken, and what was tried before it. */
+function describeChoice({ provider, tests }: EngineThread['choice']): string {
+  return tests
+    .map((test) =>
+      test.provider === provider ? `${provider}, ${test.detail}` : `not ${test.provider}: ${test.detail}`,
+    )
+    .join('; ');
 }

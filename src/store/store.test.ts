@@ -391,3 +391,10 @@ describe('starting over from a phase', () => {
     expect(store.countTasks({ phase: 'evaluate' })).toBe(1);
   });
 });
+
+test('a version that shows only while the run works is written down once', () => {
+  store.startRun({ seed: 1, config: {}, versions: { propel: '1' } });
+  expect(store.recordVersion('provider', 'cpu')).toBe('cpu');
+  expect(store.recordVersion('provider', 'cuda')).toBe('cpu');
+  expect(store.run()!.versions).toEqual({ propel: '1', provider: 'cpu' });
+});

@@ -107,6 +107,16 @@ export class RunStore {
     );
   }
 
+  /** Write down a version of the run that shows only while it works, unless one is there. @returns the one that is written down. */
+  recordVersion(name: string, version: string): string {
+    const { versions } = this.run()!;
+    const recorded = versions[name];
+    if (typeof recorded === 'string') return recorded;
+    const extended = JSON.stringify({ ...versions, [name]: version });
+    this.#guarded(() => this.#database.prepare('UPDATE run SET versions = ?').run(extended));
+    return version;
+  }
+
   /**
    * Start over from a phase: drop its rows and those of the phases after it, and take the run's settings for them. Throws `UserError`
    * naming the keys when settings differ outside `sections` (top-level keys), since earlier phases' rows came from those.
