@@ -1,13 +1,12 @@
 /** The container sandbox under faults: every program has one outcome, its own, and nothing is left behind. */
-import { spawn } from 'node:child_process';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { findDaemon } from '../src/sandbox/docker/daemon.js';
 import { createDockerSandbox } from '../src/sandbox/docker/docker-sandbox.js';
 import { listContainers } from '../src/sandbox/docker/owner.js';
-import { describeWithDocker } from './docker-suite.js';
+import { missing, named } from './docker-suite.js';
 
 /** A script that takes `stop` and `start` and does so with the daemon, where a test may. */
 const DAEMON_SCRIPT = process.env['PROPEL_TEST_DAEMON'];
@@ -64,7 +63,7 @@ async function underFaults(disturb: (isOver: () => boolean) => Promise<void>) {
   }
 }
 
-describeWithDocker('docker sandbox: faults', () => {
+describe.skipIf(missing !== null)(named('docker sandbox: faults'), () => {
   it(`survives containers that are killed at random during ${PROGRAMS} programs`, { timeout: 180_000 }, async () => {
     const { docker } = await findDaemon();
     let kills = 0;

@@ -1,5 +1,7 @@
-/** Suites that need a Docker daemon: run where one answers; elsewhere reported as not run, by name. `PROPEL_REQUIRE_DOCKER=1` makes that a failure. */
-import { describe } from 'vitest';
+/**
+ * Suites that need a Docker daemon run where one answers: `describe.skipIf(missing !== null)(named('…'), …)`; elsewhere they are reported as
+ * not run, by name. `PROPEL_REQUIRE_DOCKER=1` makes that a failure.
+ */
 import { findDaemon } from '../src/sandbox/docker/daemon.js';
 import { buildImage, findImage } from '../src/sandbox/docker/image.js';
 
@@ -10,9 +12,9 @@ if (missing !== null && process.env['PROPEL_REQUIRE_DOCKER'] === '1') {
   throw new Error(`PROPEL_REQUIRE_DOCKER is set, and ${missing}`);
 }
 
-export function describeWithDocker(name: string, suite: () => void): void {
-  if (missing === null) describe(name, suite);
-  else describe.skip(`${name} (not run: ${missing})`, suite);
+/** The name of such a suite, with the reason where it does not run. */
+export function named(suite: string): string {
+  return missing === null ? suite : `${suite} (not run: ${missing})`;
 }
 
 async function findMissing(): Promise<string | null> {

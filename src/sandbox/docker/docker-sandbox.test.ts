@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeWithDocker, missing } from '../../../tests/docker-suite.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missing, named } from '../../../tests/docker-suite.js';
 import { CASES } from '../cases.js';
 import { DIFFERENCES, differenceCases } from '../differences.js';
 import { ESCAPE_CASES, WITNESS } from '../escape-cases.js';
@@ -27,7 +27,7 @@ afterAll(() => Promise.all([sandbox?.close(), embedded?.close()]));
 
 const passes = (name: string): object => ({ name, ok: true, detail: '' });
 
-describeWithDocker('docker sandbox: conformance', () => {
+describe.skipIf(missing !== null)(named('docker sandbox: conformance'), () => {
   it.each(CASES)('$name', async (each) => {
     expect(await selfTest(sandbox, [each])).toMatchObject([passes(each.name)]);
   });
@@ -75,7 +75,7 @@ describeWithDocker('docker sandbox: conformance', () => {
   });
 });
 
-describeWithDocker('docker sandbox: attacks', () => {
+describe.skipIf(missing !== null)(named('docker sandbox: attacks'), () => {
   let small: DockerSandbox;
   beforeAll(async () => {
     small = await createDockerSandbox({ size: 1, limits: { memoryMiB: 128 } });
@@ -124,7 +124,7 @@ def f():
   });
 });
 
-describeWithDocker('docker sandbox: run', () => {
+describe.skipIf(missing !== null)(named('docker sandbox: run'), () => {
   it('gives one result a call, and none for no calls', async () => {
     const two = await sandbox.run({ code: IDENTITY, calls: ['1', '"a"'] });
     expect(two.calls).toEqual([
@@ -204,5 +204,22 @@ describeWithDocker('docker sandbox: run', () => {
     child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
     const [code] = (await once(child, 'close')) as [number];
     expect({ code, printed }).toEqual({ code: 0, printed: '42\n' });
+  });
+});
+
+describe.skipIf(missing !== null)(named('docker sandbox: an image with packages'), () => {
+  it('lets programs import numpy, seen to like everything else', { timeout: 300_000 }, async () => {
+    const science = await createDockerSandbox({ size: 1, image: 'numpy' });
+    const call = async (expression: string): Promise<string> => {
+      const { calls } = await science.run({ code: `import numpy as np\ndef f(): return ${expression}`, calls: [''] });
+      return calls[0]?.repr ?? calls[0]?.outcome ?? '';
+    };
+    expect(await call('np.sort(np.array([3, 1, 2]))')).toBe('array([1, 2, 3])');
+    expect(await call('np.random.default_rng(3).integers(0, 9)')).toBe('7');
+    expect(await call('np.random.rand()')).toBe('nondeterministic');
+    expect(await call('np.random.default_rng().random()')).toBe('nondeterministic');
+    expect(await call('np.zeros(10 ** 9).sum()')).toBe('memory');
+    expect(await call('__import__("socket")')).toBe('forbidden');
+    await science.close();
   });
 });

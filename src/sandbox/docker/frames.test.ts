@@ -33,12 +33,12 @@ describe('frames', () => {
   });
 
   it.each([
-    ['too long', bytes([0, 1, 0, 0])],
-    ['without a header', bytes([0, 0, 0, 2], 'xy')],
-    ['whose header is no JSON', bytes([0, 0, 0, 3], '{a\n')],
-    ['whose header has no kind', bytes([0, 0, 0, 3], '{}\n')],
-  ])('%s are refused', (_name, stream) => {
-    expect(() => new FrameReader(1000).push(stream)).toThrow();
+    ['too long', bytes([0, 1, 0, 0]), 'a frame of 65536 bytes'],
+    ['without a header', bytes([0, 0, 0, 2], 'xy'), 'without a header'],
+    ['whose header is no JSON', bytes([0, 0, 0, 3], '{a\n'), 'JSON'],
+    ['whose header has no kind', bytes([0, 0, 0, 3], '{}\n'), 'without a kind'],
+  ])('%s are refused', (_name, stream, why) => {
+    expect(() => new FrameReader(1000).push(stream)).toThrow(why);
   });
 });
 
