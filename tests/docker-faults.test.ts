@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { findDaemon } from '../src/sandbox/docker/daemon.js';
 import { createDockerSandbox } from '../src/sandbox/docker/docker-sandbox.js';
 import { listContainers } from '../src/sandbox/docker/owner.js';
-import { missing, named } from './docker-suite.js';
+import { missing, notRun } from './docker-suite.js';
 
 /** A script that takes `stop` and `start` and does so with the daemon, where a test may. */
 const DAEMON_SCRIPT = process.env['PROPEL_TEST_DAEMON'];
@@ -63,7 +63,7 @@ async function underFaults(disturb: (isOver: () => boolean) => Promise<void>) {
   }
 }
 
-describe.skipIf(missing !== null)(named('docker sandbox: faults'), () => {
+describe.skipIf(missing !== null)(`docker sandbox: faults${notRun}`, () => {
   it(`survives containers that are killed at random during ${PROGRAMS} programs`, { timeout: 180_000 }, async () => {
     const { docker } = await findDaemon();
     let kills = 0;

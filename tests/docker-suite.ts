@@ -1,5 +1,5 @@
 /**
- * Suites that need a Docker daemon run where one answers: `describe.skipIf(missing !== null)(named('…'), …)`; elsewhere they are reported as
+ * Suites that need a Docker daemon run where one answers: `describe.skipIf(missing !== null)`; elsewhere they are reported as
  * not run, by name. `PROPEL_REQUIRE_DOCKER=1` makes that a failure.
  */
 import { findDaemon } from '../src/sandbox/docker/daemon.js';
@@ -12,10 +12,10 @@ if (missing !== null && process.env['PROPEL_REQUIRE_DOCKER'] === '1') {
   throw new Error(`PROPEL_REQUIRE_DOCKER is set, and ${missing}`);
 }
 
-/** The name of such a suite, with the reason where it does not run. */
-export function named(suite: string): string {
-  return missing === null ? suite : `${suite} (not run: ${missing})`;
-}
+/** Put behind the name of such a suite: why it does not run; empty where it does. */
+export const notRun = missing === null ? '' : ` (not run: ${missing})`;
+
+if (missing !== null) process.stderr.write(`NOT RUN: suites of the docker sandbox, because ${missing}\n`);
 
 async function findMissing(): Promise<string | null> {
   try {

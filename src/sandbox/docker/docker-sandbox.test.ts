@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { missing, named } from '../../../tests/docker-suite.js';
+import { missing, notRun } from '../../../tests/docker-suite.js';
 import { CASES } from '../cases.js';
 import { DIFFERENCES, differenceCases } from '../differences.js';
 import { ESCAPE_CASES, WITNESS } from '../escape-cases.js';
@@ -27,7 +27,7 @@ afterAll(() => Promise.all([sandbox?.close(), embedded?.close()]));
 
 const passes = (name: string): object => ({ name, ok: true, detail: '' });
 
-describe.skipIf(missing !== null)(named('docker sandbox: conformance'), () => {
+describe.skipIf(missing !== null)(`docker sandbox: conformance${notRun}`, () => {
   it.each(CASES)('$name', async (each) => {
     expect(await selfTest(sandbox, [each])).toMatchObject([passes(each.name)]);
   });
@@ -75,7 +75,7 @@ describe.skipIf(missing !== null)(named('docker sandbox: conformance'), () => {
   });
 });
 
-describe.skipIf(missing !== null)(named('docker sandbox: attacks'), () => {
+describe.skipIf(missing !== null)(`docker sandbox: attacks${notRun}`, () => {
   let small: DockerSandbox;
   beforeAll(async () => {
     small = await createDockerSandbox({ size: 1, limits: { memoryMiB: 128 } });
@@ -124,7 +124,7 @@ def f():
   });
 });
 
-describe.skipIf(missing !== null)(named('docker sandbox: run'), () => {
+describe.skipIf(missing !== null)(`docker sandbox: run${notRun}`, () => {
   it('gives one result a call, and none for no calls', async () => {
     const two = await sandbox.run({ code: IDENTITY, calls: ['1', '"a"'] });
     expect(two.calls).toEqual([
@@ -207,7 +207,7 @@ describe.skipIf(missing !== null)(named('docker sandbox: run'), () => {
   });
 });
 
-describe.skipIf(missing !== null)(named('docker sandbox: an image with packages'), () => {
+describe.skipIf(missing !== null)(`docker sandbox: an image with packages${notRun}`, () => {
   it('lets programs import numpy, seen to like everything else', { timeout: 300_000 }, async () => {
     const science = await createDockerSandbox({ size: 1, image: 'numpy' });
     const call = async (expression: string): Promise<string> => {
