@@ -1,14 +1,18 @@
 /** The container sandbox under faults: every program has one outcome, its own, and nothing is left behind. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { findDaemon } from '../src/sandbox/docker/daemon.js';
 import { createDockerSandbox } from '../src/sandbox/docker/docker-sandbox.js';
+import { buildImage } from '../src/sandbox/docker/image.js';
 import { listContainers } from '../src/sandbox/docker/owner.js';
 import { missing, notRun } from './docker-suite.js';
 
-/** A script that takes `stop` and `start` and does so with the daemon, where a test may. */
+/** A script that takes `start` and `stop` and does so with a daemon, where a test may. */
 const DAEMON_SCRIPT = process.env['PROPEL_TEST_DAEMON'];
 const PROGRAMS = 2000;
 /** One program in so many does what would be blamed if it could be: it exits, or runs out of time. */
@@ -92,15 +96,32 @@ describe.skipIf(missing !== null)(`docker sandbox: faults${notRun}`, () => {
     'survives a daemon that is stopped and started (needs PROPEL_TEST_DAEMON)',
     { timeout: 180_000 },
     async () => {
-      const result = await underFaults(async () => {
-        await sleep(1000);
-        execFileSync('bash', [DAEMON_SCRIPT as string, 'stop'], { stdio: 'ignore' });
-        await sleep(1000);
-        execFileSync('bash', [DAEMON_SCRIPT as string, 'start'], { stdio: 'ignore' });
-      });
-      console.log(`daemon restarted: ${JSON.stringify(result.statistics)}`);
-      expect(result).toMatchObject({ settled: PROGRAMS, twice: 0, wrong: [], after: 2 });
-      expect(result.statistics.lost).toBeGreaterThan(0);
+      // A daemon of this test's own: other suites use the usual one meanwhile.
+      const folder = mkdtempSync(join(tmpdir(), 'propel-daemon-'));
+      const usual = process.env['DOCKER_HOST'];
+      const daemon = (what: 'start' | 'stop') => {
+        const env = { ...process.env, PROPEL_DAEMON_FOLDER: folder };
+        execFileSync('bash', [DAEMON_SCRIPT as string, what], { env, stdio: 'ignore' });
+      };
+      try {
+        daemon('start');
+        process.env['DOCKER_HOST'] = `unix://${folder}/docker.sock`;
+        await buildImage((await findDaemon()).docker, 'plain');
+        const result = await underFaults(async () => {
+          await sleep(1000);
+          daemon('stop');
+          await sleep(1000);
+          daemon('start');
+        });
+        console.log(`daemon restarted: ${JSON.stringify(result.statistics)}`);
+        expect(result).toMatchObject({ settled: PROGRAMS, twice: 0, wrong: [], after: 2 });
+        expect(result.statistics.lost).toBeGreaterThan(0);
+      } finally {
+        if (usual === undefined) delete process.env['DOCKER_HOST'];
+        else process.env['DOCKER_HOST'] = usual;
+        daemon('stop');
+        rmSync(folder, { recursive: true, force: true });
+      }
     },
   );
 
