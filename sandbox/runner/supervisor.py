@@ -20,7 +20,7 @@ PROTOCOL = 1
 # Some engines leave other bytes on the stream first.
 PREAMBLE = b'\n--propel-sandbox--\n'
 MAX_PREAMBLE_BYTES = 1 << 16
-MAX_REQUEST_BYTES = 64 << 20
+MAX_REQUEST_BYTES = 32 << 20
 MAX_PREPARED_BYTES = 64 << 20
 # The host asks for a sign of life far more often.
 IDLE_SECONDS = 600
@@ -28,6 +28,8 @@ PREPARE_SECONDS = 10
 # A program that waits rather than computes gets so many times its limit on the wall.
 WALL_FACTOR = 4
 TOKEN_CHARACTERS = 32
+# `P` and a length of 4 bytes.
+PREPARED_HEAD = 5
 CHUNK = 1 << 16
 
 EXIT_DAMAGED, EXIT_NO_MEMORY = 97, 98
@@ -80,10 +82,10 @@ class Supervisor:
                 run = Run(zygote, header, body)
                 run.follow()
                 left_over = self.sweep()
-                end, reply = run.finish()
+                end, parts = run.finish()
                 if run.zygote_lost:
                     self.replace(header['variant'])
-                send('done', {'id': header['id'], 'leftOver': left_over, **end}, reply)
+                send('done', {'id': header['id'], 'leftOver': left_over, **end}, *parts)
             else:
                 give_up('unknown request')
 
@@ -120,7 +122,7 @@ class Run:
     def __init__(self, zygote, header, body):
         self.zygote, self.header = zygote, header
         self.token = os.urandom(TOKEN_CHARACTERS // 2).hex().encode()
-        self.request = memoryview(self.token + body)
+        self.request = [memoryview(self.token), body]
         self.began = time.monotonic()
         self.seconds = header['timeoutMs'] / 1000
         self.deadline = self.began + PREPARE_SECONDS
@@ -225,11 +227,13 @@ class Run:
 
     def feed(self, poll):
         try:
-            self.request = self.request[os.write(self.request_pipe, self.request[:CHUNK]):]
+            self.request[0] = self.request[0][os.write(self.request_pipe, self.request[0][:CHUNK]):]
         except BlockingIOError:
             return
         except BrokenPipeError:
-            self.request = self.request[:0]
+            self.request.clear()
+        if self.request and not self.request[0]:
+            self.request.pop(0)
         if not self.request:
             poll.unregister(self.request_pipe)
             os.close(self.request_pipe)
@@ -250,7 +254,7 @@ class Run:
                 self.result += data
             if len(self.result) > self.result_limit and self.stopped is None:
                 self.stop('damaged')
-            if self.prepared_at is None and self.prepared() is not None:
+            if self.prepared_at is None and self.prepared_length() is not None:
                 # The program's own time begins.
                 self.prepared_at = time.monotonic()
                 self.prepared_cpu = self.cpu_seconds()
@@ -262,12 +266,12 @@ class Run:
                 self.stop('output')
         return True
 
-    def prepared(self):
-        """What the child said before any code of the program ran; None as long as it has not."""
-        if len(self.result) < 5 or self.result[:1] != b'P':
+    def prepared_length(self):
+        """Bytes of what the child said before any code of the program ran; None as long as it has not."""
+        if len(self.result) < PREPARED_HEAD or self.result[:1] != b'P':
             return None
-        length = struct.unpack('>I', self.result[1:5])[0]
-        return self.result[5:5 + length] if len(self.result) >= 5 + length else None
+        length = struct.unpack('>I', self.result[1:PREPARED_HEAD])[0]
+        return length if len(self.result) >= PREPARED_HEAD + length else None
 
     def cpu_seconds(self):
         """Processor time of the child. Its clock's number is made of its process id, as clock_getcpuclockid(3) makes it."""
@@ -277,22 +281,27 @@ class Run:
             return 0.0
 
     def finish(self):
-        """How the child ended, and the body of the reply."""
+        """How the child ended, and the parts of the reply's body. Nothing is copied: results may be large."""
         for descriptor in (self.output_pipe, self.error_pipe, self.result_pipe):
             # All writers are dead.
             while self.drain(descriptor):
                 pass
             os.close(descriptor)
-        prepared = self.prepared()
-        end = {'milliseconds': round(self.milliseconds, 3), 'prepared': None if prepared is None else len(prepared)}
-        if prepared is None:
-            return {**end, **self.describe(None)}, b''
+        length = self.prepared_length()
+        end = {'milliseconds': round(self.milliseconds, 3), 'prepared': length}
+        if length is None:
+            return {**end, **self.describe(False, False)}, []
         # What the program itself has written there comes before the token, which it has not seen.
-        _, token, results = bytes(self.result[5 + len(prepared):]).partition(self.token)
-        described = self.describe(token)
-        return {**end, **described}, bytes(prepared) + (results if described['end'] == 'returned' else b'')
+        begin = PREPARED_HEAD + length
+        at = self.result.find(self.token, begin)
+        described = self.describe(at >= 0, len(self.result) > begin)
+        view = memoryview(self.result)
+        parts = [view[PREPARED_HEAD:begin]]
+        if described['end'] == 'returned':
+            parts.append(view[at + TOKEN_CHARACTERS:])
+        return {**end, **described}, parts
 
-    def describe(self, token):
+    def describe(self, has_token, has_written):
         if self.zygote_lost:
             return {'end': 'lost'}
         if self.stopped is not None:
@@ -306,10 +315,9 @@ class Run:
             return {'end': 'signal', 'signal': signal_number}
         if code == EXIT_NO_MEMORY:
             return {'end': 'memory'}
-        if code == 0 and token:
+        if code == 0 and has_token:
             return {'end': 'returned'}
-        wrote = self.prepared() is not None and len(self.result) > 5 + len(self.prepared())
-        return {'end': 'damaged'} if code == EXIT_DAMAGED or wrote else {'end': 'exit', 'code': code}
+        return {'end': 'damaged'} if code == EXIT_DAMAGED or has_written else {'end': 'exit', 'code': code}
 
 
 def confinement():
@@ -418,7 +426,7 @@ def read_exactly(size):
         if not part:
             os._exit(0)
         data += part
-    return bytes(data)
+    return data
 
 
 def skip_preamble():
@@ -434,16 +442,19 @@ def receive():
     size = struct.unpack('>I', read_exactly(4))[0]
     if size > MAX_REQUEST_BYTES:
         give_up('a request of %d bytes' % size)
-    header, _, body = read_exactly(size).partition(b'\n')
-    header = json.loads(header)
-    return header['kind'], header, body
+    data = read_exactly(size)
+    newline = data.index(b'\n')
+    header = json.loads(data[:newline])
+    return header['kind'], header, memoryview(data)[newline + 1:]
 
 
-def send(kind, header, body=b''):
-    payload = json.dumps({'kind': kind, **header}).encode() + b'\n' + body
-    view = memoryview(struct.pack('>I', len(payload)) + payload)
-    while view:
-        view = view[os.write(1, view):]
+def send(kind, header, *parts):
+    head = json.dumps({'kind': kind, **header}).encode() + b'\n'
+    size = len(head) + sum(map(len, parts))
+    for part in (struct.pack('>I', size) + head, *parts):
+        view = memoryview(part)
+        while view:
+            view = view[os.write(1, view):]
 
 
 def give_up(why):

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { RunError } from '../errors.js';
 import { createDockerSandbox, DEFAULT_CONTAINER } from '../sandbox/docker/docker-sandbox.js';
 import { IMAGE_VARIANTS, type ImageVariant } from '../sandbox/docker/image.js';
-import type { Sandbox } from '../sandbox/sandbox.js';
+import type { Limits, Sandbox } from '../sandbox/sandbox.js';
 import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
 import type { ProgressFactory } from './progress.js';
 
@@ -30,6 +30,8 @@ export interface SandboxSettings {
   /** Programs at once; undefined: one a core. */
   readonly workers: number | undefined;
   readonly docker?: z.infer<typeof dockerSchema> | undefined;
+  /** Of the programs to come: containers are made large enough for them. */
+  readonly limits?: Partial<Limits>;
 }
 
 /** @throws RunError when it cannot start */
@@ -54,10 +56,11 @@ export async function openSandbox(settings: SandboxSettings, progress: ProgressF
   }
 }
 
-function openDocker({ workers, docker }: SandboxSettings): Promise<Sandbox> {
+function openDocker({ workers, docker, limits }: SandboxSettings): Promise<Sandbox> {
   const { image, cpus, processes, fileBytes, recycleAfter } = docker ?? dockerSchema.parse({});
   return createDockerSandbox({
     ...(workers === undefined ? {} : { size: workers }),
+    ...(limits === undefined ? {} : { limits }),
     image,
     fileBytes,
     container: { cpus, processes },

@@ -162,7 +162,10 @@ export class Workspace {
   }
 
   sandbox(): Promise<Sandbox> {
-    return (this.#sandbox ??= openSandbox(this.config.sandbox, this.progress));
+    return (this.#sandbox ??= openSandbox(
+      { ...this.config.sandbox, limits: this.config.domain.limits },
+      this.progress,
+    ));
   }
 
   async close(): Promise<void> {

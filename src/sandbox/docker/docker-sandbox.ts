@@ -46,6 +46,9 @@ const MIN_MEMORY_MIB = 32;
 const LEAST_CEILING_MIB = 512;
 /** Supervisor, interpreters and the pages that programs share with them. */
 const OWN_MEMORY_MIB = 256;
+/** What a supervisor can hold besides: no request is larger, and results of all calls together are not. */
+const MAX_REQUEST_BYTES = 24 << 20;
+const MAX_REPLY_BYTES = 96 << 20;
 const LITERALS_TIMEOUT_MS = 5000;
 const LITERALS_REPLY_BYTES = 1 << 16;
 
@@ -83,6 +86,12 @@ const doneSchema = z.object({
   prepared: z.int().nullable(),
 });
 type Done = z.infer<typeof doneSchema>;
+
+/** A request that is not even sent. */
+interface Refused {
+  readonly kind: 'refused';
+  readonly detail: string;
+}
 
 class ContainerSandbox implements DockerSandbox {
   readonly name = 'docker';
@@ -179,6 +188,8 @@ class ContainerSandbox implements DockerSandbox {
         return this.#blame(program, end.detail);
       case 'unavailable':
         return failedPass(program, 'sandbox_failure', end.detail);
+      case 'refused':
+        return failedPass(program, 'memory', end.detail);
     }
   }
 
@@ -189,10 +200,32 @@ class ContainerSandbox implements DockerSandbox {
     return failedPass(program, 'runtime_error', `the program ended every container it ran in: ${detail}`);
   }
 
-  #submit(request: object, limits: Limits, variant: number, replyBytes: number, execute: boolean): Promise<JobEnd> {
+  #submit(
+    request: object,
+    limits: Limits,
+    variant: number,
+    replyBytes: number,
+    execute: boolean,
+  ): Promise<JobEnd | Refused> {
     const { timeoutMs, memoryMiB, outputBytes } = limits;
-    const header = { variant, timeoutMs, memoryMiB, outputBytes, replyBytes, execute, fileBytes: this.#fileBytes };
-    return this.#pool.submit({ header, body: Buffer.from(JSON.stringify(request)) });
+    const body = Buffer.from(JSON.stringify(request));
+    if (body.length > MAX_REQUEST_BYTES) {
+      return Promise.resolve({
+        kind: 'refused',
+        detail: `a program of ${body.length} bytes is larger than a container takes`,
+      });
+    }
+    const reply = Math.min(replyBytes, MAX_REPLY_BYTES);
+    const header = {
+      variant,
+      timeoutMs,
+      memoryMiB,
+      outputBytes,
+      replyBytes: reply,
+      execute,
+      fileBytes: this.#fileBytes,
+    };
+    return this.#pool.submit({ header, body });
   }
 }
 

@@ -193,8 +193,15 @@ export class ContainerPool {
 
   #watch(member: Member, milliseconds: number | null): void {
     if (member.watchdog !== null) clearTimeout(member.watchdog);
-    member.watchdog =
-      milliseconds === null ? null : setTimeout(() => this.#lose(member, 'it did not answer in time'), milliseconds);
+    member.watchdog = null;
+    if (milliseconds === null) return;
+    const watchdog = setTimeout(() => {
+      // Where this thread was busy the answer may lie here already: let it win over the timer.
+      setImmediate(() => {
+        if (member.watchdog === watchdog) this.#lose(member, 'it did not answer in time');
+      });
+    }, milliseconds);
+    member.watchdog = watchdog;
   }
 
   #hear(member: Member, frame: Frame): void {
