@@ -352,7 +352,9 @@ describe('a run, phase by phase', () => {
   });
 
   it('refuses an arm that is none', () => {
-    expect(refusal('sample', 'run', '--arm', 'none')).toBe("propel: --arm none: the run's arms are base, propel");
+    for (const arm of ['none', 'constructor']) {
+      expect(refusal('sample', 'run', '--arm', arm)).toBe(`propel: --arm ${arm}: the run's arms are base, propel`);
+    }
   });
 
   it('refuses a damaged store', () => {
