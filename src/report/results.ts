@@ -26,7 +26,7 @@ export interface ArmResult {
   readonly selfBleu3: number | null;
   readonly distinct3: number | null;
   readonly topTopic: { readonly name: string; readonly share: number } | null;
-  /** Nats from the reference a sequence at the end of training; null for an untrained arm. */
+  /** Nats from the reference a sequence, on the samples of the last step, so before its update; null for an untrained arm. */
   readonly klPerSequence: number | null;
   /** Mean probability of the band by the arm's probe over the evaluated valid tasks; null without a probe. */
   readonly claimedInBand: number | null;
