@@ -207,6 +207,9 @@ describe('a model', () => {
     expect(label(...sets({ 'solver.maxNewTokens': 100_000 }))).toMatch(
       /^propel: solver\.maxNewTokens: 100000 tokens and a prompt are more than the \d+ positions of solver; lower it$/,
     );
+    expect(label(...sets({ 'policy.maxNewTokens': 80, 'solver.maxNewTokens': 160 }))).toMatch(
+      /^propel: solver\.maxNewTokens: a task of policy\.maxNewTokens 80 and 160 more are 240 tokens, solver has \d+ positions; lower either$/,
+    );
   });
 });
 
@@ -352,7 +355,9 @@ describe('a run, phase by phase', () => {
   });
 
   it('refuses an arm that is none', () => {
-    expect(refusal('sample', 'run', '--arm', 'none')).toBe("propel: --arm none: the run's arms are base, propel");
+    for (const arm of ['none', 'constructor']) {
+      expect(refusal('sample', 'run', '--arm', arm)).toBe(`propel: --arm ${arm}: the run's arms are base, propel`);
+    }
   });
 
   it('refuses a damaged store', () => {

@@ -211,7 +211,7 @@ describe('a run that is stopped by Ctrl-C', () => {
     expect(code).toBe(130);
     expect(stdout).toBe('');
     expect(stderr).toMatch(
-      /^(label .*\n)*stopping after this batch; press again to stop at once\n(label .*\n)*propel: stopped; the same command goes on from here\n$/,
+      /^(engine: .*\n)?(label .*\n)*stopping after this batch; press again to stop at once\n(label .*\n)*propel: stopped; the same command goes on from here\n$/,
     );
     expect(contentsOf(join(folder, 'stopped'))).toEqual(['propel.db']);
     const done = batches('stopped').length;

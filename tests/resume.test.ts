@@ -68,7 +68,11 @@ describe('a run that is killed and started again', () => {
     // Moments spread over a run's length, counted from each start: start-up, every phase and the report get their share.
     while (kills < KILLS) {
       if (!(await propelRun(killed, 300 + random() * (milliseconds / 4)))) kills++;
-      else rmSync(killed, { recursive: true });
+      else {
+        // It has come to its end between the kills: begin another.
+        expect(outcome(killed)).toEqual(outcome(whole));
+        rmSync(killed, { recursive: true });
+      }
     }
     expect(await propelRun(killed, null)).toBe(true);
     expect(outcome(killed)).toEqual(outcome(whole));

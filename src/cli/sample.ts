@@ -36,7 +36,7 @@ export function register(program: Command): void {
       const { count, stream } = flags;
       const workspace = Workspace.read(folder, createProgress, NEVER);
       try {
-        if (!(flags.arm in workspace.config.arms)) {
+        if (!Object.hasOwn(workspace.config.arms, flags.arm)) {
           throw new UserError(
             `--arm ${flags.arm}: the run's arms are ${Object.keys(workspace.config.arms).join(', ')}`,
           );

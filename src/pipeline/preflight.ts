@@ -29,6 +29,7 @@ export async function checkModels(config: Config): Promise<void> {
   }
   checkSampling('policy', config.policy, folders.policy, opened.get(folders.policy)!);
   checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
+  checkSolverRoom(config, opened.get(folders.solver)!, folders.solver);
   checkLayers(config.probe.features, folders.reference, opened.get(folders.reference)!.config.layers);
 }
 
@@ -57,6 +58,15 @@ function checkSampling(role: 'policy' | 'solver', settings: Config['policy'], fo
       throw new UserError(`${role}.stops.${i}: ${(cause as Error).message} (${folder})`, { cause });
     }
   });
+}
+
+/** A task as long as the generator may write it leaves the solver room for its answer; else a run would end at the first long one. */
+function checkSolverRoom({ policy, solver }: Config, { config }: ModelFiles, folder: string): void {
+  const most = policy.maxNewTokens + solver.maxNewTokens;
+  if (most < config.maxPositions) return;
+  throw new UserError(
+    `solver.maxNewTokens: a task of policy.maxNewTokens ${policy.maxNewTokens} and ${solver.maxNewTokens} more are ${most} tokens, ${basename(folder)} has ${config.maxPositions} positions; lower either`,
+  );
 }
 
 function checkLayers(features: Config['probe']['features'], folder: string, layers: number): void {

@@ -1,7 +1,8 @@
 /** The report of a run folder: results.json, report.html and the table of arms, all from the store. */
 import { basename, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
-import { summariseEvaluation, topicShares } from '../metrics/frontier.js';
+import { inBand, summariseEvaluation, topicShares } from '../metrics/frontier.js';
+import type { Generation } from '../metrics/frontier.js';
 import { writeReport } from '../report/html.js';
 import type { ProbeReport, ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
@@ -58,6 +59,7 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
     return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts }), {
       name: arm,
       seed: config.seed,
+      seenBefore: seenBefore(source, arm, generations[i]!),
       klPerSequence: store.steps(arm).at(-1)?.klPerSequence ?? null,
       claimedInBand: stored.claimedInBand,
       measuredInBand: stored.measuredInBand,
@@ -72,6 +74,22 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
       },
     });
   });
+}
+
+/** How many of an arm's fresh generations are tasks that the probe was trained on or that the arm's own training has rewarded. */
+function seenBefore(
+  { config, store }: Source,
+  arm: string,
+  generations: readonly Generation[],
+): ArmResult['seenBefore'] {
+  const earlier = [
+    ...store.tasks({ phase: 'label', arm: '', valid: true }),
+    ...store.tasks({ phase: 'train-generator', arm, valid: true }),
+  ];
+  const texts = new Set(earlier.map(({ rendered }) => rendered));
+  const seen = generations.filter(({ valid, text }) => valid && texts.has(text));
+  const frontier = seen.filter(({ passes }) => passes !== null && inBand(passes, config.band));
+  return { valid: seen.length, frontier: frontier.length };
 }
 
 function reportData(source: Source, title: string, results: Results, arms: readonly string[]): ReportData {

@@ -138,7 +138,7 @@ export class Workspace {
     const begun = this.store.recordVersion('provider', provider);
     if (begun === provider) return engine;
     throw new UserError(
-      `the run was begun on ${begun}, and engine.provider gives ${provider} now: set engine.provider to ${begun}, or start over with --fresh`,
+      `the run was begun on ${begun}, and engine.provider gives ${provider} now: go on where ${begun} works, or start over with 'propel run --fresh'`,
     );
   }
 

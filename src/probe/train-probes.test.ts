@@ -42,14 +42,17 @@ const reference: ReferenceModel = {
     ),
 };
 
-/** Texts of equal length; passes ~ Binomial(K, p), p falling as the share of `a` grows. */
+/** Texts of equal length, all different; passes ~ Binomial(K, p), p falling as the share of `a` grows. */
 function plantedTasks(count: number): LabelledTask[] {
   const random = seededRandom('planted tasks');
+  const texts = new Set<string>();
   return Array.from({ length: count }, (_, i) => {
-    const share = random();
-    const text = Array.from({ length: 30 }, () => (random() < share ? 'a' : 'bcdefgh'[Math.floor(random() * 7)]!)).join(
-      '',
-    );
+    const share = 0.9 * random();
+    const letter = (): string => (random() < share ? 'a' : 'bcdefgh'[Math.floor(random() * 7)]!);
+    let text = '';
+    do text = Array.from({ length: 30 }, letter).join('');
+    while (texts.has(text));
+    texts.add(text);
     const p = 1 / (1 + Math.exp(8 * (share - 0.4)));
     return { id: `task ${i}`, text, passes: Array.from({ length: K }, random).filter((u) => u < p).length };
   });
@@ -87,6 +90,13 @@ describe('training', () => {
     expect(high).toBeGreaterThan(card.heldOut.auroc.value);
     expect(card.heldOut.calibrationError.value).toBeLessThan(0.2);
     expect(card.tasks).toEqual({ train: 240, validation: 80, test: 80 });
+  });
+
+  test('a text that is labelled twice is one task: it cannot stand on both sides of a split', async () => {
+    const twice = input.tasks.map((task) => ({ ...task, id: `${task.id} again`, passes: K - task.passes }));
+    const again = await trainProbes({ ...input, tasks: [...input.tasks, ...twice] }, settings);
+    expect(again.outOfFold).toEqual(trained.outOfFold);
+    expect(again.members.map(({ card }) => card)).toEqual(trained.members.map(({ card }) => card));
   });
 
   test('the length of texts of equal length says nothing', () => {

@@ -54,7 +54,7 @@ export interface ProbeSettings {
 export interface TrainedProbe {
   readonly probe: Probe;
   readonly card: ProbeCard;
-  /** The part that each task had in training this member. */
+  /** The part that each task of a text of its own had in training this member. */
   readonly parts: readonly Part[];
 }
 
@@ -69,7 +69,8 @@ type Kind = 'probe' | 'length' | 'ngram';
 
 /**
  * Member 0 is the best candidate on all of its training part: the probe to use alone. Every further member has its own split, draws its
- * training part with replacement, and takes the best features that no earlier member has while there are any.
+ * training part with replacement, and takes the best features that no earlier member has while there are any. Of tasks with the same text
+ * the first alone is used, so that no text stands on both sides of a split.
  * @throws RunError when too few tasks are in or out of band to fit and test.
  */
 export async function trainProbes(
@@ -77,7 +78,7 @@ export async function trainProbes(
   settings: ProbeSettings,
   onProgress: OnProgress = () => {},
 ): Promise<TrainedProbes> {
-  const trainer = await ProbeTrainer.create(input, settings, onProgress);
+  const trainer = await ProbeTrainer.create({ ...input, tasks: distinctTexts(input.tasks) }, settings, onProgress);
   const members: TrainedProbe[] = [];
   for (let member = 0; member < settings.members; member++) {
     members.push(await trainer.trainMember(member, new Set(members.map(({ probe }) => formatSpec(probe.spec)))));
@@ -234,6 +235,12 @@ class ProbeTrainer {
     await setImmediate();
     return choices;
   }
+}
+
+/** The first task of each text. */
+function distinctTexts(tasks: readonly LabelledTask[]): LabelledTask[] {
+  const seen = new Set<string>();
+  return tasks.filter(({ text }) => !seen.has(text) && seen.add(text));
 }
 
 function choiceOf({ head, l2, validationLoss }: Choice) {

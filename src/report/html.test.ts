@@ -32,6 +32,7 @@ const data: ReportData = {
       return armResult(summariseEvaluation(rows, BAND), {
         name,
         seed: 3,
+        seenBefore: { valid: 4, frontier: trained ? 3 : 0 },
         klPerSequence: trained ? 2.5 : null,
         claimedInBand: trained ? 0.6 : null,
         measuredInBand: trained ? 0.5 : null,
@@ -91,6 +92,12 @@ function unbalanced(markup: string): string[] {
 }
 
 describe('the report', () => {
+  test('says how many of the tasks in band are not new', () => {
+    expect(html).toContain(
+      'propel: 100 generations, 100 distinct, 80 valid, 40 in band, 3 of these known from labels or training.',
+    );
+  });
+
   test('is one well-formed file that fetches nothing and runs nothing', () => {
     expect(unbalanced(html)).toEqual([]);
     expect(html).not.toMatch(/<script|<link|<img|src=|href=|url\(|@import/);

@@ -67,8 +67,9 @@ tasks${times(arm.inBandOfValid, reference.inBandOfValid)}.</li>`;
 }
 
 function countsOf(arm: ArmResult): string {
-  const { name, n, unique, valid, frontier } = arm;
-  return `${escapeXml(name)}: ${n} generations, ${unique} distinct, ${valid} valid, ${frontier} in band.`;
+  const { name, n, unique, valid, frontier, seenBefore } = arm;
+  const known = `${seenBefore.frontier} of these known from labels or training`;
+  return `${escapeXml(name)}: ${n} generations, ${unique} distinct, ${valid} valid, ${frontier} in band, ${known}.`;
 }
 
 function trainingSection(data: ReportData, series: Series): string {

@@ -18,6 +18,8 @@ export interface ArmResult {
   readonly frontierInterval: Interval;
   /** Distinct tasks in band / all. */
   readonly uniqueFrontierRate: number;
+  /** Valid tasks and tasks in band that are not new: the run has labelled them, or the arm wrote them in its training. */
+  readonly seenBefore: { readonly valid: number; readonly frontier: number };
   readonly inBandOfValid: number;
   readonly validity: number;
   readonly validityInterval: Interval;
@@ -26,7 +28,7 @@ export interface ArmResult {
   readonly selfBleu3: number | null;
   readonly distinct3: number | null;
   readonly topTopic: { readonly name: string; readonly share: number } | null;
-  /** Nats from the reference a sequence at the end of training; null for an untrained arm. */
+  /** Nats from the reference a sequence, on the samples of the last step, so before its update; null for an untrained arm. */
   readonly klPerSequence: number | null;
   /** Mean probability of the band by the arm's probe over the evaluated valid tasks; null without a probe. */
   readonly claimedInBand: number | null;
@@ -48,7 +50,7 @@ export interface Results {
 /** What an arm's result holds beside the summary of its evaluation. */
 export type ArmContext = Pick<
   ArmResult,
-  'name' | 'seed' | 'klPerSequence' | 'claimedInBand' | 'measuredInBand' | 'solverTrials' | 'seconds'
+  'name' | 'seed' | 'seenBefore' | 'klPerSequence' | 'claimedInBand' | 'measuredInBand' | 'solverTrials' | 'seconds'
 >;
 
 /** An arm's entry, fields in the order that `results.json` shows them. */
@@ -63,6 +65,7 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
     frontierRate: summary.frontierRate,
     frontierInterval: summary.frontierInterval,
     uniqueFrontierRate: summary.uniqueFrontierRate,
+    seenBefore: context.seenBefore,
     inBandOfValid: summary.inBandOfValid,
     validity: summary.validity,
     validityInterval: summary.validityInterval,

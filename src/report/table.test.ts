@@ -16,6 +16,7 @@ const summary = summariseEvaluation(
 
 const context = {
   seed: 7,
+  seenBefore: { valid: 1, frontier: 0 },
   klPerSequence: 1.5,
   claimedInBand: 0.5,
   measuredInBand: 0.5,
@@ -35,6 +36,7 @@ test("an arm's entry in results.json has these fields, in this order", () => {
     'frontierRate',
     'frontierInterval',
     'uniqueFrontierRate',
+    'seenBefore',
     'inBandOfValid',
     'validity',
     'validityInterval',

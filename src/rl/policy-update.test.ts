@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { policyBatch } from './policy-update.js';
+import { RunError } from '../errors.js';
+import { policyBatch, updatePolicy } from './policy-update.js';
 
 describe('policyBatch', () => {
   const batch = policyBatch([
@@ -29,5 +30,35 @@ describe('policyBatch', () => {
   it('carries the log-probabilities of the rollout beside their tokens', () => {
     expect(row(batch.oldLogProbs!, 0)).toEqual([-0.5, -0.25, -1]);
     expect(row(batch.oldLogProbs!, 1)).toEqual([0, -2, 0]);
+  });
+});
+
+describe('updatePolicy', () => {
+  const rollouts = [
+    { prompt: [1], tokens: [7, 8, 3], logProbs: new Float32Array(3), advantage: 1 },
+    { prompt: [1], tokens: [3], logProbs: new Float32Array(1), advantage: -1 },
+  ];
+  const optimiser = { learningRate: 1, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxNorm: 1 };
+  const settings = { updates: 1, microBatch: 1, clip: 0.2, kl: 0.1, entropy: 0, optimiser };
+  const update = (loss: number, gradientNorm: number) =>
+    updatePolicy(
+      { logProbs: async ({ batch, time }) => new Float32Array(batch * time) },
+      {
+        accumulate: async () => ({ loss, klSum: 3, entropySum: 2, clipped: 1, logProbs: new Float32Array(0) }),
+        step: async () => ({ gradientNorm }),
+      },
+      rollouts,
+      settings,
+    );
+
+  it('adds micro-batches up: KL a sequence, entropy and clipped share a token', async () => {
+    expect(await update(0.5, 2)).toEqual({ loss: 1, klPerSequence: 3, entropy: 1, gradientNorm: 2, clippedShare: 0.5 });
+  });
+
+  it('stops when training has diverged, and says what to do', async () => {
+    await expect(update(Number.NaN, 2)).rejects.toThrow(RunError);
+    await expect(update(0.5, Infinity)).rejects.toThrow(
+      /^training diverged: the gradient norm is Infinity; start over with .* a lower train\.learningRate/,
+    );
   });
 });

@@ -1,4 +1,5 @@
 /** The policy update: rollouts with an advantage each → one or more clipped policy-gradient steps. It does not know what was rewarded. */
+import { RunError } from '../errors.js';
 import type { LanguageModel, TrainerThread } from '../lm/language-model.js';
 import type { AdamWSettings, PolicyBatch } from '../lm/trainer.js';
 
@@ -36,10 +37,13 @@ export interface UpdateReport {
   readonly gradientNorm: number;
 }
 
-/** The reference of the KL term is the policy's own checkpoint without an adapter. */
+/**
+ * The reference of the KL term is the policy's own checkpoint without an adapter.
+ * @throws RunError when training has diverged
+ */
 export async function updatePolicy(
-  policy: LanguageModel,
-  trainer: TrainerThread,
+  policy: Pick<LanguageModel, 'logProbs'>,
+  trainer: Pick<TrainerThread, 'accumulate' | 'step'>,
   rollouts: readonly Rollout[],
   settings: UpdateSettings,
 ): Promise<UpdateReport> {
@@ -57,6 +61,7 @@ export async function updatePolicy(
       sums.clipped += part.clipped;
     }
     const { gradientNorm } = await trainer.step(settings.optimiser);
+    requireFinite({ loss: sums.loss, KL: sums.kl, entropy: sums.entropy, 'gradient norm': gradientNorm });
     report = {
       ...(report ?? {
         loss: sums.loss,
@@ -70,8 +75,21 @@ export async function updatePolicy(
   return report!;
 }
 
+/** @throws RunError when a figure has left float32's range: what would be learnt from it means nothing. */
+function requireFinite(figures: Readonly<Record<string, number>>): void {
+  const lost = Object.entries(figures).find(([, figure]) => !Number.isFinite(figure));
+  if (lost === undefined) return;
+  throw new RunError(
+    `training diverged: the ${lost[0]} is ${lost[1]}; start over with 'propel train-generator --fresh' and a lower train.learningRate, or with train.klStop set`,
+  );
+}
+
 /** Padded batches of like length, with the reference's log-probabilities. */
-async function microBatches(policy: LanguageModel, rollouts: readonly Rollout[], size: number): Promise<PolicyBatch[]> {
+async function microBatches(
+  policy: Pick<LanguageModel, 'logProbs'>,
+  rollouts: readonly Rollout[],
+  size: number,
+): Promise<PolicyBatch[]> {
   const length = (r: Rollout) => r.prompt.length + r.tokens.length;
   const byLength = rollouts.toSorted((a, b) => length(a) - length(b));
   const batches: PolicyBatch[] = [];

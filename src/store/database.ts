@@ -17,7 +17,7 @@ const RUN_ENTRIES = [
   'propel.db-wal',
   'propel.db-shm',
   DATABASE_FILE,
-];
+] as const;
 
 /**
  * Open or create the store of a run folder for writing. Every commit reaches the disk (WAL, synchronous FULL) before it is relied on.
@@ -84,12 +84,17 @@ function firstMissing(folder: string): string {
   return existsSync(parent) ? folder : firstMissing(parent);
 }
 
+/** Remove files and folders that the rows of a run no longer name. */
+export function removeOutputs(folder: string, entries: readonly (typeof RUN_ENTRIES)[number][]): void {
+  withStoreErrors(folder, () => {
+    for (const entry of entries) rmSync(join(folder, entry), { recursive: true, force: true });
+  });
+}
+
 /** Remove an old run. The database goes last: it marks the folder as a run's, and without it nothing is removed. */
 export function removeRun(folder: string): void {
   if (!existsSync(join(folder, DATABASE_FILE))) return;
-  withStoreErrors(folder, () => {
-    for (const entry of RUN_ENTRIES) rmSync(join(folder, entry), { recursive: true, force: true });
-  });
+  removeOutputs(folder, RUN_ENTRIES);
 }
 
 function isEmpty(database: Database.Database): boolean {

@@ -58,7 +58,7 @@ export interface LabelRow {
   readonly taskId: string;
   readonly passes: number;
   readonly k: number;
-  /** `train`, `validation` or `test`; or the use that the label has instead of training a probe. */
+  /** What the label is for: `label` to train probes (each splits them anew), `evaluate`, or `re-score` of a training step. */
   readonly split: string;
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RunError, UserError } from '../errors.js';
+import { writeFileAtomic } from './files.js';
 import { RunLockedError } from './lock.js';
 import { type BatchKey, type StepRow, type TaskRow, taskId } from './rows.js';
 import { RunStore } from './store.js';
@@ -382,6 +383,21 @@ describe('starting over from a phase', () => {
     expect(store.countTasks({ phase: 'evaluate' })).toBe(0);
     expect(store.evaluations().size).toBe(0);
     expect(store.run()!.config['train']).toEqual({ steps: 3 });
+  });
+
+  test('leaves no file that belongs to rows which are gone: results of a former training, its checkpoints', () => {
+    for (const file of [
+      'probes/probe-0.json',
+      'checkpoints/propel/step-000001/adapter',
+      'results.json',
+      'report.html',
+    ]) {
+      writeFileAtomic(join(folder, file), file);
+    }
+    store.restartFrom('train-generator', run, ['train', 'evaluate']);
+    expect(
+      ['probes', 'checkpoints', 'results.json', 'report.html'].map((name) => existsSync(join(folder, name))),
+    ).toEqual([true, false, false, false]);
   });
 
   test('refuses other settings of an earlier phase, and drops nothing', () => {

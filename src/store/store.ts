@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { isAbsolute, join } from 'node:path';
 import { UserError } from '../errors.js';
 import { changedKeys } from './changed-keys.js';
-import { DATABASE_FILE, makeRunFolder, openToRead, openToWrite, removeRun } from './database.js';
+import { DATABASE_FILE, makeRunFolder, openToRead, openToWrite, removeOutputs, removeRun } from './database.js';
 import { type Dump, dumpRows } from './dump.js';
 import { lockRunFolder, type RunLock } from './lock.js';
 import type {
@@ -118,8 +118,8 @@ export class RunStore {
   }
 
   /**
-   * Start over from a phase: drop its rows and those of the phases after it, and take the run's settings for them. Throws `UserError`
-   * naming the keys when settings differ outside `sections` (top-level keys), since earlier phases' rows came from those.
+   * Start over from a phase: drop its rows and files and those of the phases after it, and take the run's settings for them. Throws
+   * `UserError` naming the keys when settings differ outside `sections` (top-level keys), since earlier phases' rows came from those.
    */
   restartFrom(phase: Phase, run: Run, sections: readonly string[]): void {
     const old = this.run();
@@ -141,6 +141,10 @@ export class RunStore {
         for (const table of TABLES_OF[dropped]) this.#database.exec(`DELETE FROM ${table}`);
       }
     });
+    removeOutputs(
+      this.folder,
+      PHASES.slice(PHASES.indexOf(phase)).flatMap((dropped) => FILES_OF[dropped]),
+    );
   }
 
   /**
@@ -326,6 +330,14 @@ const TABLES_OF: Readonly<Record<Phase, readonly string[]>> = {
   'train-generator': ['steps', 'checkpoints'],
   evaluate: ['evaluations'],
 };
+
+/** What a phase leaves in the run folder beside its rows. */
+const FILES_OF = {
+  label: [],
+  'train-probe': ['probes'],
+  'train-generator': ['checkpoints'],
+  evaluate: ['results.json', 'report.html'],
+} as const satisfies Readonly<Record<Phase, readonly string[]>>;
 
 function requireRelative(path: string): void {
   if (isAbsolute(path))
