@@ -65,6 +65,23 @@ describe('checking a file', () => {
     expect(results[0]?.detail).toBe('recorded [1, ...4] (cut in the middle), came out as [1, 2, 3, 4]');
   });
 
+  it('reproduces an induction row only when every output comes out', async () => {
+    const sandbox = createFakeSandbox((_, input) => (input === '3' ? '[1,2]' : input));
+    const induction = (outputs: readonly string[]) => ({
+      snippet: 'def f(x): return x',
+      inputs: ['1', '2', '3'],
+      outputs,
+    });
+    const { results, reproduced } = await check(
+      linesOf([induction(['1', '2', '[1,2]']), induction(['1', '2', '[1, 2]']), induction(['1', '5', '[1, 2]'])]),
+      sandbox,
+    );
+    expect(sandbox.requests[0]?.program.calls).toEqual(['1', '2', '3']);
+    expect(reproduced).toBe(1);
+    expect(results.map(({ outcome }) => outcome)).toEqual(['ok', 'literal_equal', 'recorded_output_differs']);
+    expect(results[2]?.detail).toBe('call 2 of 3: recorded 5, came out as 2');
+  });
+
   it("takes CRUXEval's fields, multi-line inputs, imports apart, and a function by another name", async () => {
     const sandbox = createFakeSandbox(() => '1');
     const report = await check(

@@ -1,7 +1,7 @@
 /** Runs recorded tasks again and compares what comes out with what was recorded: the work behind `propel check`. */
 import * as z from 'zod';
 import { RunError, UserError } from '../../errors.js';
-import type { Limits, Outcome, ProgramResult, Sandbox } from '../../sandbox/sandbox.js';
+import type { CallResult, Limits, Outcome, ProgramResult, Sandbox } from '../../sandbox/sandbox.js';
 import { mapBounded } from './bounded.js';
 import { readJsonLines, type JsonLine } from './jsonl.js';
 import { literalEqual } from './literal.js';
@@ -14,7 +14,7 @@ export interface CheckFileRow {
    * `recorded_output_differs`: it ran to another value; else the sandbox's outcome.
    */
   readonly outcome: Outcome | 'literal_equal' | 'recorded_output_differs';
-  /** Whether `repr(f(input))` is the recorded output, to the character. */
+  /** Whether `repr(f(input))` is the recorded output, to the character; of an induction row, every one. */
   readonly reproduced: boolean;
   readonly detail: string;
 }
@@ -47,13 +47,26 @@ const absoluteZeroRow = z.object({
   output: z.string(),
   imports: z.array(z.string()).default([]),
 });
+/** An induction row (code_f) in Absolute Zero's fields: an output an input. */
+const inductionRow = z
+  .object({
+    snippet: z.string(),
+    inputs: z.array(z.string()).nonempty(),
+    outputs: z.array(z.string()).nonempty(),
+    imports: z.array(z.string()).default([]),
+  })
+  .refine(({ inputs, outputs }) => inputs.length === outputs.length, {
+    path: ['outputs'],
+    message: 'there must be as many as inputs',
+  });
 /** A row in CRUXEval's fields. */
 const cruxEvalRow = z.object({ code: z.string(), input: z.string(), output: z.string() });
 
 interface RecordedTask {
   readonly code: string;
-  readonly input: string;
-  readonly output: string;
+  readonly inputs: readonly string[];
+  /** One an input. */
+  readonly outputs: readonly string[];
 }
 
 /** Programs given to the sandbox at once, for each that it can run. */
@@ -97,20 +110,32 @@ export async function checkFile(
 }
 
 function readTask(path: string, { line, value }: JsonLine): RecordedTask {
-  const isCruxEval = typeof value === 'object' && value !== null && 'code' in value && !('snippet' in value);
-  const read = isCruxEval ? cruxEvalRow.safeParse(value) : absoluteZeroRow.safeParse(value);
-  if (!read.success) {
-    const [issue] = read.error.issues;
-    const field = issue?.path.length ? `field ${issue.path.join('.')}: ${issue.message}` : issue?.message;
-    const expected =
-      'a row needs the text fields snippet, input, output (Absolute Zero) or code, input, output (CRUXEval)';
-    throw new UserError(`${path}, line ${line}: ${field}; ${expected}`);
+  const has = (field: string): boolean => typeof value === 'object' && value !== null && field in value;
+  if (has('code') && !has('snippet')) {
+    const { code, input, output } = parseRow(cruxEvalRow, path, line, value);
+    return { code: nameF(code), inputs: [input], outputs: [output] };
   }
-  const { input, output } = read.data;
-  if ('code' in read.data) return { code: nameF(read.data.code), input, output };
-  const { snippet, imports } = read.data;
+  if (has('inputs')) {
+    const { snippet, imports, inputs, outputs } = parseRow(inductionRow, path, line, value);
+    return { code: withImports(snippet, imports), inputs, outputs };
+  }
+  const { snippet, imports, input, output } = parseRow(absoluteZeroRow, path, line, value);
+  return { code: withImports(snippet, imports), inputs: [input], outputs: [output] };
+}
+
+function parseRow<Row>(schema: z.ZodType<Row>, path: string, line: number, value: unknown): Row {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  const field = issue?.path.length ? `field ${issue.path.join('.')}: ${issue.message}` : issue?.message;
+  const expected =
+    'a row needs the text fields snippet, input, output (Absolute Zero) or code, input, output (CRUXEval), or the lists inputs and outputs';
+  throw new UserError(`${path}, line ${line}: ${field}; ${expected}`);
+}
+
+function withImports(snippet: string, imports: readonly string[]): string {
   const missing = imports.filter((statement) => !snippet.includes(statement));
-  return { code: nameF([...missing, snippet].join('\n')), input, output };
+  return nameF([...missing, snippet].join('\n'));
 }
 
 /** A program without a function `f` but with just one function has that one called `f` too. */
@@ -127,21 +152,39 @@ async function checkRow(
   sandbox: Sandbox,
   limits: Partial<Limits> = {},
 ): Promise<{ readonly row: CheckFileRow; readonly milliseconds: number }> {
-  const result = await sandbox.run({ code: task.code, calls: [task.input] }, { limits });
+  const result = await sandbox.run({ code: task.code, calls: task.inputs }, { limits });
   return { row: compare(task, index, result, sandbox.name), milliseconds: result.milliseconds };
 }
 
+/** Of several calls the first that ran to another value or not at all speaks for the row, else the first that is only of equal value. */
 function compare(task: RecordedTask, index: number, { calls }: ProgramResult, sandboxName: string): CheckFileRow {
-  const [call] = calls;
+  const results = task.outputs.map((output, i) => compareCall(output, calls[i], sandboxName));
+  const at = results.findIndex(({ outcome }) => outcome !== 'ok' && outcome !== 'literal_equal');
+  const worst =
+    at >= 0
+      ? at
+      : Math.max(
+          0,
+          results.findIndex(({ outcome }) => outcome !== 'ok'),
+        );
+  const { outcome, detail } = results[worst]!;
+  const which = results.length > 1 && detail !== '' ? `call ${worst + 1} of ${results.length}: ` : '';
+  return { index, outcome, reproduced: outcome === 'ok', detail: `${which}${detail}` };
+}
+
+function compareCall(
+  recorded: string,
+  call: CallResult | undefined,
+  sandboxName: string,
+): Pick<CheckFileRow, 'outcome' | 'detail'> {
   if (call === undefined || call.outcome === 'sandbox_failure') {
     throw new RunError(`the ${sandboxName} sandbox keeps failing: ${call?.detail ?? 'no result'}`);
   }
   const { outcome, repr, detail } = call;
-  if (outcome !== 'ok' || repr === null) return { index, outcome, reproduced: false, detail };
-  if (repr === task.output) return { index, outcome: 'ok', reproduced: true, detail: '' };
-  const difference = `${describeRecording(task.output, repr)}, came out as ${shorten(repr)}`;
-  const equal = literalEqual(repr, task.output);
-  return { index, outcome: equal ? 'literal_equal' : 'recorded_output_differs', reproduced: false, detail: difference };
+  if (outcome !== 'ok' || repr === null) return { outcome, detail };
+  if (repr === recorded) return { outcome: 'ok', detail: '' };
+  const difference = `${describeRecording(recorded, repr)}, came out as ${shorten(repr)}`;
+  return { outcome: literalEqual(repr, recorded) ? 'literal_equal' : 'recorded_output_differs', detail: difference };
 }
 
 /** A recording may be empty, or cut in the middle: `[1, 2...8, 9]`. */
