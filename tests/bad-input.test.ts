@@ -337,7 +337,7 @@ describe('a run, phase by phase', () => {
 
   it('refuses other settings and another seed', () => {
     expect(phase('label', 'run', '--set', 'label.tasks=120', '--seed', '7')).toBe(
-      'propel: run holds a run with other settings (seed, label.tasks); start over with --fresh, or choose another folder with --out',
+      'propel: run holds a run with other settings (seed, label.tasks); give the settings it was begun with, start over with --fresh, or choose another folder with --out',
     );
   });
 

@@ -37,7 +37,7 @@ export function createProgress(
       written = at;
       const rate = (1000 * (done - first.done)) / (at - first.at);
       const line = describe(label, done, total, rate, extra);
-      stream.write(isTerminal ? CLEAR_LINE + line.slice(0, (stream.columns ?? 80) - 1) : `${line}\n`);
+      stream.write(isTerminal ? CLEAR_LINE + line.slice(0, (stream.columns || 80) - 1) : `${line}\n`);
     },
     done(summary) {
       stream.write(`${isTerminal ? CLEAR_LINE : ''}${label}: ${summary} (${duration((now() - started) / 1000)})\n`);

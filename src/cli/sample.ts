@@ -25,7 +25,12 @@ export function register(program: Command): void {
     .argument('[folder]', 'run folder', 'runs/azr-micro')
     .option('--arm <name>', 'arm whose generator writes', 'base')
     .option('-n, --count <n>', 'generations', positiveInteger, 10)
-    .option('--stream <n>', 'another number gives other samples of the same seed', nonNegativeInteger, 0)
+    .option(
+      '--stream <n>',
+      'another number gives other samples of the same seed, as does another count',
+      nonNegativeInteger,
+      0,
+    )
     .option('--jsonl', 'print the valid tasks as JSONL in Absolute Zero’s fields')
     .option('--json', 'print one JSON document on standard output')
     .addHelpText(

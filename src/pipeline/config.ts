@@ -143,9 +143,9 @@ export const configSchema = z
           })
           .prefault({}),
         learningRate: rate('Of AdamW.').default(1e-4),
-        beta1: z.number().min(0).lt(1).default(0.9),
-        beta2: z.number().min(0).lt(1).default(0.95),
-        weightDecay: z.number().min(0).default(0),
+        beta1: z.number().min(0).lt(1).default(0.9).describe('Of AdamW: decay of the first moment.'),
+        beta2: z.number().min(0).lt(1).default(0.95).describe('Of AdamW: decay of the second moment.'),
+        weightDecay: z.number().min(0).default(0).describe('Of AdamW, on matrices.'),
         maxNorm: rate('Global gradient norm above which gradients are scaled down.').default(1),
         clip: rate('ε of the clipped ratio.').default(0.2),
         kl: z.number().min(0).default(0.1).describe('β, coefficient of the KL to the policy’s own start, in the loss.'),

@@ -263,8 +263,18 @@ describe('what a run is', () => {
       config: { rl: { steps: 60, kl: 0.1 }, arms: ['base', 'propel'], extra: true },
       versions: {},
     };
+    store.commitBatch(LABEL_BATCH, 1, () => {});
     expect(() => store.startRun(other)).toThrow(UserError);
-    expect(() => store.startRun(other)).toThrow('(seed, rl.steps, arms, extra); start over with --fresh');
+    expect(() => store.startRun(other)).toThrow(
+      '(seed, rl.steps, arms, extra); give the settings it was begun with, start over with --fresh',
+    );
+  });
+
+  test('other settings replace those that nothing came from', () => {
+    store.startRun(run);
+    const other = { ...run, config: { rl: { steps: 60 } } };
+    store.startRun(other);
+    expect(store.run()).toEqual(other);
   });
 
   test('a fresh start removes the old run and nothing else', () => {

@@ -101,9 +101,15 @@ export class RunStore {
     }
     const changed = changedKeys({ seed: old.seed, ...old.config }, { seed: run.seed, ...run.config });
     if (changed.length === 0) return;
+    if (this.#tables.batches.count({}) + this.#tables.phases.count({}) === 0) {
+      // Nothing came from the old settings yet.
+      this.#guarded(() => this.#database.exec('DELETE FROM run'));
+      this.#guarded(() => this.#tables.run.insert([run]));
+      return;
+    }
     throw new UserError(
       `${this.folder} holds a run with other settings (${changed.join(', ')}); ` +
-        'start over with --fresh, or choose another folder with --out',
+        'give the settings it was begun with, start over with --fresh, or choose another folder with --out',
     );
   }
 

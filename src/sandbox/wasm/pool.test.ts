@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { WorkerPool, type Job } from './pool.js';
 
 /** A worker whose behaviour on each message is the given code; `n` is shared by all workers and counts messages. */
-function stand(onMessage: string): { spawn: () => Worker; spawned: () => number } {
+function stand(onMessage: string, thread = 'null'): { spawn: () => Worker; spawned: () => number } {
   const counter = new Int32Array(new SharedArrayBuffer(4));
   let spawned = 0;
   const code = `
@@ -12,7 +12,7 @@ function stand(onMessage: string): { spawn: () => Worker; spawned: () => number 
     const reply = (id, milliseconds = 1, worn = false) =>
       parentPort.postMessage({ kind: 'reply', id, worn, reply: { kind: 'literals', literals: [String(id)], milliseconds } });
     parentPort.on('message', ({ id }) => { const n = Atomics.add(workerData, 0, 1) + 1; ${onMessage} });
-    parentPort.postMessage({ kind: 'ready' });`;
+    parentPort.postMessage({ kind: 'ready', thread: ${thread} });`;
   const spawn = (): Worker => {
     spawned++;
     return new Worker(code, { eval: true, workerData: counter });
@@ -54,6 +54,31 @@ describe('WorkerPool', () => {
   it('says timeout after two', async () => {
     pool = new WorkerPool(1, stand('while (true);').spawn);
     expect(await pool.submit(JOB)).toEqual({ kind: 'timeout' });
+  });
+
+  describe.skipIf(process.platform !== 'linux')('with a clock of processor time', () => {
+    const thread = "require('node:fs').readlinkSync('/proc/thread-self')";
+    const wait = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 900)';
+
+    it('lets a run end that was kept from the processor', async () => {
+      const { spawn, spawned } = stand(`${wait}; reply(id, 900)`, thread);
+      pool = new WorkerPool(1, spawn);
+      expect((await pool.submit(JOB)).kind).toBe('reply');
+      expect(spawned()).toBe(1);
+    });
+
+    it('ends a run that used its time, and another', async () => {
+      const { spawn, spawned } = stand('while (true);', thread);
+      pool = new WorkerPool(1, spawn);
+      expect(await pool.submit(JOB)).toEqual({ kind: 'timeout' });
+      expect(spawned()).toBeGreaterThanOrEqual(2);
+    });
+
+    it('counts a late reply by the time it used', async () => {
+      const { spawn } = stand('const until = Date.now() + 200; while (Date.now() < until); reply(id, 200)', thread);
+      pool = new WorkerPool(1, spawn);
+      expect(await pool.submit(JOB)).toEqual({ kind: 'timeout' });
+    });
   });
 
   it("takes a reply whose worker's own clock says too long for a timeout", async () => {

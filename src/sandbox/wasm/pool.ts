@@ -1,13 +1,21 @@
 /**
  * Worker threads that serve requests: started on demand, ended when a program runs past its time, replaced when they die.
- * A run past its time is repeated before it counts: when nothing else waits, and at most half the workers at once.
+ * A run past its time is repeated before it counts: when nothing else waits, and at most half the workers at once. Time is the
+ * thread's processor time, so that a busy machine, or a process that was suspended, changes no outcome.
  */
 import { Worker } from 'node:worker_threads';
 import type { Snapshot } from './interpreter.js';
 import type { FromWorker, Place, Reply, Request, ToWorker, WorkerJob } from './protocol.js';
+import { threadMilliseconds } from './thread-clock.js';
 
 /** Milliseconds beyond its limit that a request may take to set up its interpreter; its own clock decides then. */
 const SETUP_GRACE_MS = 250;
+/** By the clock on the wall a request may take this many times its limit before it counts as past it. */
+const WALL_FACTOR = 100;
+/** A repeated run may take this many times its limit: a crowded cache can slow a program down, but not that much. */
+const CONFIRMATION_FACTOR = 2;
+/** Milliseconds after which a request that has processor time left is looked at again. */
+const LEAST_WAIT_MS = 20;
 const START_TIMEOUT_MS = 30_000;
 const MAX_START_FAILURES = 3;
 /** A program is put to this many workers when they die under it. */
@@ -42,6 +50,8 @@ interface QueuedJob extends Job {
 
 interface Handle {
   readonly worker: Worker;
+  /** Its name for `threadMilliseconds`; null where the system does not tell. */
+  readonly thread: string | null;
   /** Modules and snapshots it holds already. */
   readonly known: Set<string>;
 }
@@ -121,6 +131,13 @@ export class WorkerPool {
     const { worker } = handle;
     const id = this.#nextId++;
     worker.ref();
+    const started = performance.now();
+    const usedBefore = threadMilliseconds(handle.thread);
+    /** Processor time since the request was taken; without such a clock, null. */
+    const used = (): number | null => {
+      const now = usedBefore === null ? null : threadMilliseconds(handle.thread);
+      return now === null ? null : now - usedBefore!;
+    };
     let timer: NodeJS.Timeout | NodeJS.Immediate;
     const finish = (): void => {
       clearTimeout(timer as NodeJS.Timeout);
@@ -135,7 +152,8 @@ export class WorkerPool {
       finish();
       if (message.worn) this.#discard(handle);
       else this.#release(handle);
-      if (message.reply.milliseconds > job.timeoutMs) this.#timedOut(job);
+      if (message.reply.milliseconds > job.timeoutMs && (used() ?? message.reply.milliseconds) > limitOf(job, handle))
+        this.#timedOut(job);
       else job.settle({ kind: 'reply', reply: message.reply });
       this.#dispatch();
     };
@@ -158,10 +176,15 @@ export class WorkerPool {
     worker.on('message', onMessage);
     worker.on('error', onError);
     worker.once('exit', onExit);
-    timer = setTimeout(() => {
+    const limit = limitOf(job, handle) + SETUP_GRACE_MS;
+    const look = (): void => {
+      const left = limit - (used() ?? Infinity);
+      const isStuck = performance.now() - started > WALL_FACTOR * limit;
+      if (left > 0 && !isStuck) timer = setTimeout(look, Math.max(left, LEAST_WAIT_MS));
       // Where this thread was busy the reply may lie here already: let it win over the timer.
-      timer = setImmediate(onTimeout);
-    }, job.timeoutMs + SETUP_GRACE_MS);
+      else timer = setImmediate(onTimeout);
+    };
+    timer = setTimeout(look, limit);
     worker.postMessage(this.#message(handle, id, job));
   }
 
@@ -192,11 +215,12 @@ export class WorkerPool {
   async #start(): Promise<void> {
     this.#starting++;
     try {
-      const handle: Handle = { worker: this.#spawn({ job: 'serve' }), known: new Set() };
-      await firstMessage(handle.worker);
+      const worker = this.#spawn({ job: 'serve' });
+      const { thread } = await firstMessage<Extract<FromWorker, { kind: 'ready' }>>(worker);
+      const handle: Handle = { worker, thread, known: new Set() };
       this.#startFailures = 0;
       if (this.#closed) {
-        await handle.worker.terminate();
+        await worker.terminate();
         return;
       }
       this.#alive.add(handle);
@@ -235,6 +259,11 @@ export class WorkerPool {
       job.settle({ kind: 'unavailable', detail });
     }
   }
+}
+
+/** Milliseconds that a job may use. */
+function limitOf(job: QueuedJob, { thread }: Handle): number {
+  return job.timeoutMs * (job.confirming && thread !== null ? CONFIRMATION_FACTOR : 1);
 }
 
 /** Boots a snapshot in a worker of its own. Throws when CPython does not come up. */

@@ -51,7 +51,8 @@ export interface ToWorker {
 }
 
 export type FromWorker =
-  | { readonly kind: 'ready' }
+  /** `thread` is its name for `threadMilliseconds`. */
+  | { readonly kind: 'ready'; readonly thread: string | null }
   /** `worn`: the worker holds memory that only its end frees. */
   | { readonly kind: 'reply'; readonly id: number; readonly reply: Reply; readonly worn: boolean };
 

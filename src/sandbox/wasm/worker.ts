@@ -4,6 +4,7 @@ import { bootSnapshot, Interpreter, type Snapshot } from './interpreter.js';
 import { PAGE_BYTES } from './module.js';
 import type { FromWorker, Place, Reply, Request, ToWorker, WorkerJob } from './protocol.js';
 import { serveLiterals, servePass } from './serve.js';
+import { currentThread } from './thread-clock.js';
 
 const port = parentPort;
 if (port === null) throw new Error('worker.js is started by the sandbox, as a worker thread');
@@ -60,5 +61,5 @@ if (job.job === 'boot') {
     const message: FromWorker = { kind: 'reply', id, reply: serve(request, place), worn: isWorn() };
     port.postMessage(message);
   });
-  port.postMessage({ kind: 'ready' } satisfies FromWorker);
+  port.postMessage({ kind: 'ready', thread: currentThread() } satisfies FromWorker);
 }
