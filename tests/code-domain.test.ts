@@ -110,6 +110,7 @@ describe.skipIf(isMissing)('recorded tasks', () => {
       'runtime_error',
       'nondeterministic',
       'timeout',
+      'output_limit',
     ]);
     expect(report.results.filter(({ outcome }) => !explained.has(outcome))).toEqual([]);
     expect(report.results.filter(({ outcome, detail }) => outcome !== 'ok' && detail === '')).toEqual([]);

@@ -75,7 +75,8 @@ describe('WorkerPool', () => {
     });
 
     it('counts a late reply by the time it used', async () => {
-      const { spawn } = stand('const until = Date.now() + 200; while (Date.now() < until); reply(id, 200)', thread);
+      const used = "Number(require('node:fs').readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[0])";
+      const { spawn } = stand(`const until = ${used} + 200e6; while (${used} < until); reply(id, 200)`, thread);
       pool = new WorkerPool(1, spawn);
       expect(await pool.submit(JOB)).toEqual({ kind: 'timeout' });
     });
