@@ -19,7 +19,10 @@ export function register(program: Command): void {
   program
     .command('check')
     .description('run the recorded tasks of a JSON Lines file in the sandbox and compare what comes out')
-    .argument('<file>', "rows in Absolute Zero's fields (snippet, input, output) or CRUXEval's (code, input, output)")
+    .argument(
+      '<file>',
+      "rows in Absolute Zero's fields (snippet, input, output; or inputs, outputs) or CRUXEval's (code, input, output)",
+    )
     .option('--json', 'print one JSON document')
     .addOption(sandboxOption().default('wasm'))
     .option('--workers <n>', 'programs at once (default: one a core)', positiveInteger)
@@ -28,7 +31,8 @@ export function register(program: Command): void {
       'after',
       `
 Outcomes:
-  ok                        repr(f(input)) is the recorded output, to the character: reproduced
+  ok                        repr(f(input)) is the recorded output, to the character: reproduced; of a row with
+                            several inputs, every one
   literal_equal             an equal value, written another way
   recorded_output_differs   the program ran to another value
   others                    what the sandbox says: syntax_error, runtime_error, timeout, memory,

@@ -55,7 +55,7 @@ export const ARM_COLUMNS: readonly ArmColumn[] = [
   },
   {
     heading: 'time',
-    meaning: 'Wall-clock of all the phases behind the arm.',
+    meaning: 'Seconds of work in all the phases behind the arm; start-up is left out.',
     value: ({ seconds }) => duration(totalSeconds(seconds)),
   },
 ];

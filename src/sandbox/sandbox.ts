@@ -15,7 +15,10 @@ export const OUTCOMES = [
 export type Outcome = (typeof OUTCOMES)[number];
 
 export interface Limits {
-  /** Wall-clock milliseconds for all calls of one program on one interpreter. */
+  /**
+   * Milliseconds of processor time for all calls of one program on one interpreter, so that a busy machine changes no outcome;
+   * of the clock's where a system does not tell a thread's processor time.
+   */
   readonly timeoutMs: number;
   /** Interpreter memory, in MiB. */
   readonly memoryMiB: number;

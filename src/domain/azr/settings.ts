@@ -54,7 +54,7 @@ const validitySchema = z.strictObject({
 });
 
 const limitsSchema = z.strictObject({
-  timeoutMs: z.int().min(1).default(2000).describe('Wall-clock milliseconds for all calls of one program.'),
+  timeoutMs: z.int().min(1).default(2000).describe('Milliseconds of processor time for all calls of one program.'),
   memoryMiB: z.int().min(32).max(4096).default(256).describe('Memory of the interpreter, in MiB.'),
 });
 

@@ -15,8 +15,14 @@ import { logProbGraph } from '../../lm/update-graph.js';
 import { floatData, integers, Session } from '../../onnx/session.js';
 import type { Tensor } from '../../onnx/session.js';
 import type { EncodedDocument } from './corpus.js';
+import { SPECIAL_TOKENS } from './tokenizer-training.js';
 
-export const SPECIAL_TOKENS = { pad: 0, bos: 1, eos: 2 } as const;
+/** Ids follow the tokenizer's order. */
+const SPECIAL_IDS = {
+  pad: SPECIAL_TOKENS.indexOf('<pad>'),
+  bos: SPECIAL_TOKENS.indexOf('<bos>'),
+  eos: SPECIAL_TOKENS.indexOf('<eos>'),
+};
 
 export interface TrainingSettings {
   readonly seed: number;
@@ -79,7 +85,7 @@ export async function trainFromScratch(
   onProgress: (progress: TrainingProgress) => void,
 ): Promise<void> {
   const resumed = existsSync(stateFile);
-  if (!resumed) writeCheckpoint(folder, config, initialWeights(config, settings.seed), SPECIAL_TOKENS);
+  if (!resumed) writeCheckpoint(folder, config, initialWeights(config, settings.seed), SPECIAL_IDS);
   const checkpoint = openCheckpoint(folder);
   const state = resumed ? readTrainerState(stateFile) : freshState(readWeights(checkpoint));
   const trainer = await Trainer.create(checkpoint, 'weights', state, { provider: 'cpu', threads: settings.threads });
@@ -105,7 +111,7 @@ export async function trainFromScratch(
       maxNorm: 1,
     });
     if ((step + 1) % SAVE_EVERY === 0 || step + 1 === steps) {
-      writeCheckpoint(folder, config, trainer.values(), SPECIAL_TOKENS);
+      writeCheckpoint(folder, config, trainer.values(), SPECIAL_IDS);
       writeTrainerState(stateFile, trainer.state());
       const seconds = (performance.now() - started) / 1000;
       const rate = ((step + 1 - state.step) * settings.batch) / seconds;
@@ -176,7 +182,7 @@ function supervisedBatch(documents: readonly EncodedDocument[], taskWeight: numb
     const tokens = [...d.task, ...d.output];
     tokens.forEach((token, t) => {
       const at = row * time + t;
-      ids[at] = BigInt(t === 0 ? SPECIAL_TOKENS.bos : tokens[t - 1]!);
+      ids[at] = BigInt(t === 0 ? SPECIAL_IDS.bos : tokens[t - 1]!);
       labels[at] = BigInt(token);
       mask[at] = t < d.task.length ? taskWeight : 1;
     });

@@ -8,7 +8,7 @@ import type { Snapshot } from './interpreter.js';
 import type { FromWorker, Place, Reply, Request, ToWorker, WorkerJob } from './protocol.js';
 import { threadMilliseconds } from './thread-clock.js';
 
-/** Milliseconds beyond its limit that a request may take to set up its interpreter; its own clock decides then. */
+/** Milliseconds beyond its limit that a request may take to set up its interpreter; what it used decides then. */
 const SETUP_GRACE_MS = 250;
 /** By the clock on the wall a request may take this many times its limit before it counts as past it. */
 const WALL_FACTOR = 100;
