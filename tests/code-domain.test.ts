@@ -2,7 +2,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkFile, codeDomainSchema, createCodeDomain, literalEqual } from '../src/domain/azr/index.js';
+import {
+  checkFile,
+  codeDomainSchema,
+  computedOutput,
+  createCodeDomain,
+  literalEqual,
+} from '../src/domain/azr/index.js';
 import type { Sandbox } from '../src/sandbox/sandbox.js';
 
 /** Workers load compiled JavaScript, so the sandbox comes from the build. */
@@ -59,8 +65,12 @@ describe('validity on CPython', () => {
   ];
 
   it.each(cases)('%j on %s is %s', async (snippet, input, outcome, output, topic) => {
-    const [check] = await domain.check([domain.parse(`${snippet}\n>>> f(${input})\n`)], sandbox);
-    expect({ outcome: check?.outcome, output: check?.task?.output ?? null, topic: check?.topic }).toEqual({
+    const [check] = await domain.check([domain.parse('code_o', `${snippet}\n>>> f(${input})\n`)], sandbox);
+    expect({
+      outcome: check?.outcome,
+      output: check?.task ? computedOutput(check.task) : null,
+      topic: check?.topic,
+    }).toEqual({
       outcome,
       output,
       topic,
@@ -72,12 +82,12 @@ describe('the examples of the prompt', () => {
   it('are valid tasks', async () => {
     const fenced = createCodeDomain(codeDomainSchema.parse({ examples: 8 }));
     const examples = fenced
-      .prompt(0)
+      .prompt('code_o', 0)
       .split(/^Example \d+$/m)
       .slice(1);
     const sandbox = await createWasmSandbox({ size: 1 });
     const checks = await fenced.check(
-      examples.map((text) => fenced.parse(text)),
+      examples.map((text) => fenced.parse('code_o', text)),
       sandbox,
       { earlier: new Set() },
     );

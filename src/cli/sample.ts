@@ -1,14 +1,17 @@
 /** `propel sample`: fresh tasks from a run's generator, checked by the sandbox. */
 import type { Command } from 'commander';
 import { UserError } from '../errors.js';
-import { sampleTasks } from '../pipeline/sample.js';
+import { sampleTasks, type SampledTask } from '../pipeline/sample.js';
 import { Workspace } from '../pipeline/workspace.js';
 import { createProgress } from './progress.js';
 import { nonNegativeInteger, positiveInteger } from './options.js';
-import { printJson } from './output.js';
+import { printJson, printLines } from './output.js';
 
 /** There is nothing to keep: Ctrl-C ends the command at once. */
 const NEVER = new AbortController().signal;
+
+/** The fields of a completion that is no task. */
+const NO_TASK = { snippet: null, input: null, output: null };
 
 interface SampleFlags {
   readonly arm: string;
@@ -48,17 +51,28 @@ export function register(program: Command): void {
         }
         const tasks = await sampleTasks(workspace, flags.arm, count, stream);
         if (flags.json)
-          return printJson({ arm: flags.arm, count, valid: tasks.filter(({ valid }) => valid).length, tasks });
-        for (const { valid, outcome, topic, snippet, input, output, completion } of tasks) {
-          if (flags.jsonl) {
-            if (valid) process.stdout.write(`${JSON.stringify({ snippet, input, output, imports: [] })}\n`);
-          } else
-            process.stdout.write(
-              `# ${valid ? topic : outcome}\n${completion.trimEnd()}\n${output === null ? '' : `${output}\n`}\n`,
-            );
+          return printJson({
+            arm: flags.arm,
+            count,
+            valid: tasks.filter(({ valid }) => valid).length,
+            tasks: tasks.map(({ task, ...sampled }) => ({ ...sampled, ...(task ?? NO_TASK) })),
+          });
+        for (const sampled of tasks) {
+          if (!flags.jsonl) printLines(describe(sampled));
+          else if (sampled.valid) process.stdout.write(`${JSON.stringify({ ...sampled.task, imports: [] })}\n`);
         }
       } finally {
         await workspace.close();
       }
     });
+}
+
+function describe({ type, valid, outcome, topic, completion, task }: SampledTask): string[] {
+  return [`# ${type}: ${valid ? topic : outcome}`, completion.trimEnd(), ...outputLines(task), ''];
+}
+
+function outputLines(task: SampledTask['task']): string[] {
+  if (task === null) return [];
+  if ('inputs' in task) return task.inputs.map((input, i) => `>>> f(${input})\n${task.outputs?.[i] ?? ''}`.trimEnd());
+  return task.output === null ? [] : [task.output];
 }

@@ -27,18 +27,23 @@ export type Verdict = 'pass' | 'fail';
 
 export interface Domain<Task> {
   readonly name: string;
-  /** What the generator is asked; seeded, so that prompts with examples can vary. */
-  prompt(seed: number): string;
-  /** A completion's task, without its answer; null when it is not one. */
-  parse(completion: string): Task | null;
+  /**
+   * Kinds of task that it writes, at least one. A batch deals its items out evenly over them, a kind's items adjacent, in this
+   * order; the items of a kind share one prompt, and are one group for the advantage.
+   */
+  readonly kinds: readonly string[];
+  /** What the generator is asked for a task of that kind; seeded, so that prompts with examples can vary. */
+  prompt(kind: string, seed: number): string;
+  /** A completion's task, without its answer; null when it is not one of that kind. */
+  parse(kind: string, completion: string): Task | null;
   /**
    * Validity 𝒲 of parsed completions (null: unparsable), in batches; one result a task, in order.
    * @throws {RunError} when the sandbox keeps failing: no task is ever invalid for that.
    */
   check(tasks: readonly (Task | null)[], sandbox: Sandbox, options?: CheckOptions): Promise<Check<Task>[]>;
-  /** The one text that reference model and probe read: no prompt, no expected output. */
+  /** The one text of a checked task that reference model and probe read: what the solver sees, without instructions. Never the answer. */
   render(task: Task): string;
-  /** What the solver sees. Never the answer. */
+  /** What the solver is asked of a checked task. Never the answer. */
   question(task: Task): string;
   /**
    * Grades a solver's answer texts to one checked task, in order. Some kinds of task run the answers in the sandbox; the

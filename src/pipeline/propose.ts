@@ -1,5 +1,5 @@
 /** Propose and check: sampled completions as rows of tasks, with the tasks that came out valid. */
-import type { CodeTask } from '../domain/azr/index.js';
+import { computedOutput, type CodeTask } from '../domain/azr/index.js';
 import type { Adapter } from '../lm/adapter.js';
 import type { Completion } from '../lm/request-checks.js';
 import { deriveSeed } from '../metrics/random.js';
@@ -30,34 +30,23 @@ export interface ProposeOptions {
 export async function propose(workspace: Workspace, options: ProposeOptions): Promise<Proposal[]> {
   const { config, domain } = workspace;
   const { key } = options;
-  const policy = await workspace.policy();
-  const { tokenizer } = policy;
-  const seed = deriveSeed(config.seed, `sample ${key.phase} ${key.arm}`, key.batch);
-  const prompt = tokenizer.prompt(domain.prompt(deriveSeed(config.seed, `prompt ${key.phase} ${key.arm}`, key.batch)));
-  const completions = await policy.sample({
-    prompts: [prompt],
-    perPrompt: options.size,
-    maxNewTokens: config.policy.maxNewTokens,
-    temperature: options.temperature,
-    stops: [...new Set([tokenizer.eos, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])],
-    seed,
-    adapter: options.adapter,
-  });
+  const { tokenizer } = await workspace.policy();
+  const samples = await sampleKinds(workspace, options);
   options.onSampled?.();
-  const texts = completions.map((completion) => tokenizer.decode(completion.tokens));
-  const parsed = completions.map((completion, i) => (completion.stopped ? domain.parse(texts[i]!) : null));
+  const texts = samples.map(({ completion }) => tokenizer.decode(completion.tokens));
+  const parsed = samples.map(({ kind, completion }, i) => (completion.stopped ? domain.parse(kind, texts[i]!) : null));
   const checks = await domain.check(
     parsed,
     await workspace.sandbox(),
     options.earlier ? { earlier: options.earlier } : {},
   );
-  return completions.map((completion, item) => {
-    const check = checks[item]!;
-    const task = parsed[item]!;
+  return samples.map(({ kind, seed, prompt, completion }, item) => {
+    const { task, ...check } = checks[item]!;
     const row: TaskRow = {
       ...key,
       id: taskId(key, item),
       item,
+      type: kind,
       seed,
       completion: texts[item]!,
       tokens: completion.tokens.length,
@@ -65,10 +54,53 @@ export async function propose(workspace: Workspace, options: ProposeOptions): Pr
       outcome: completion.stopped ? check.outcome : 'cut_off',
       detail: completion.stopped ? check.detail : `no end within ${config.policy.maxNewTokens} tokens`,
       topic: check.topic,
-      rendered: task ? domain.render(task) : null,
-      task: (check.task ?? task) as unknown as Json,
-      output: check.task?.output ?? null,
+      rendered: task && domain.render(task),
+      task: (task ?? parsed[item]!) as unknown as Json,
+      output: task && computedOutput(task),
     };
-    return { row, task: check.task, prompt, completion };
+    return { row, task, prompt, completion };
   });
+}
+
+interface Sample {
+  readonly kind: string;
+  readonly seed: number;
+  readonly prompt: readonly number[];
+  readonly completion: Completion;
+}
+
+/** The batch's completions, dealt out over the domain's kinds: each kind has one prompt and a random stream of its own. */
+async function sampleKinds(workspace: Workspace, options: ProposeOptions): Promise<Sample[]> {
+  const { config, domain } = workspace;
+  const { key } = options;
+  const policy = await workspace.policy();
+  const { tokenizer } = policy;
+  const promptSeed = deriveSeed(config.seed, `prompt ${key.phase} ${key.arm}`, key.batch);
+  const stops = [...new Set([tokenizer.eos, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])];
+  const samples: Sample[] = [];
+  for (const [index, { kind, size }] of dealOut(options.size, domain.kinds).entries()) {
+    const stream = `sample ${key.phase} ${key.arm}${index === 0 ? '' : ` ${kind}`}`;
+    const seed = deriveSeed(config.seed, stream, key.batch);
+    const prompt = tokenizer.prompt(domain.prompt(kind, promptSeed));
+    const completions = await policy.sample({
+      prompts: [prompt],
+      perPrompt: size,
+      maxNewTokens: config.policy.maxNewTokens,
+      temperature: options.temperature,
+      stops,
+      seed,
+      adapter: options.adapter,
+    });
+    samples.push(...completions.map((completion) => ({ kind, seed, prompt, completion })));
+  }
+  return samples;
+}
+
+/** `size` items in shares as equal as can be, the remainder to the first kinds; a kind without an item is left out. */
+export function dealOut(size: number, kinds: readonly string[]): { readonly kind: string; readonly size: number }[] {
+  const share = Math.floor(size / kinds.length);
+  const remainder = size % kinds.length;
+  return kinds
+    .map((kind, index) => ({ kind, size: share + (index < remainder ? 1 : 0) }))
+    .filter((dealt) => dealt.size > 0);
 }

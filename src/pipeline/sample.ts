@@ -1,18 +1,29 @@
 /** Fresh tasks from a generator, for reading or for use elsewhere. Nothing is stored. */
+import type { CodeTask } from '../domain/azr/index.js';
 import { propose } from './propose.js';
 import { trainedAdapter } from './checkpoints.js';
 import type { Workspace } from './workspace.js';
 
 /** One sampled task, in Absolute Zero's fields where it is one. */
 export interface SampledTask {
+  readonly type: string;
   readonly valid: boolean;
   readonly outcome: string;
   readonly topic: string;
-  readonly snippet: string | null;
-  readonly input: string | null;
-  readonly output: string | null;
   readonly completion: string;
+  /** Null when the completion is no task; its outputs are null unless it is valid. */
+  readonly task: RecordedFields | null;
 }
+
+/** Absolute Zero's fields: of a task with one call, or of an induction task. */
+export type RecordedFields =
+  | { readonly snippet: string; readonly input: string; readonly output: string | null }
+  | {
+      readonly snippet: string;
+      readonly inputs: readonly string[];
+      readonly outputs: readonly string[] | null;
+      readonly message: string;
+    };
 
 /** `count` generations of an arm's trained generator, or of the untrained one (`base`); `stream` picks other samples of the same seed. */
 export async function sampleTasks(
@@ -29,16 +40,18 @@ export async function sampleTasks(
     temperature: workspace.config.policy.temperature,
     earlier: null,
   });
-  return proposals.map(({ row }) => {
-    const task = row.task as { snippet: string; input: string } | null;
-    return {
-      valid: row.valid,
-      outcome: row.outcome,
-      topic: row.topic,
-      snippet: task?.snippet ?? null,
-      input: task?.input ?? null,
-      output: row.output,
-      completion: row.completion,
-    };
-  });
+  return proposals.map(({ row: { type, valid, outcome, topic, completion, task } }) => ({
+    type,
+    valid,
+    outcome,
+    topic,
+    completion,
+    task: task === null ? null : recordedFields(task as unknown as CodeTask),
+  }));
+}
+
+function recordedFields(task: CodeTask): RecordedFields {
+  const { snippet } = task;
+  if (task.type !== 'code_f') return { snippet, input: task.input, output: task.output };
+  return { snippet, inputs: task.inputs, outputs: task.outputs, message: task.message };
 }

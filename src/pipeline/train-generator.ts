@@ -156,7 +156,10 @@ async function trainStep(workspace: Workspace, context: StepContext): Promise<St
     proposals.map(({ row }) => logits.get(row.id) ?? null),
     { scales: probes.map(({ probe }) => probe.scale), clip: train.rewardClip, penalty: train.invalidPenalty },
   );
-  const advantages = ADVANTAGE_ESTIMATORS[train.advantage](rewards, new Uint8Array(rewards.length));
+  const advantages = ADVANTAGE_ESTIMATORS[train.advantage](
+    rewards,
+    proposals.map(({ row }) => workspace.domain.kinds.indexOf(row.type)),
+  );
   const scoreSeconds = clock();
 
   const rollouts = proposals.map(({ prompt, completion }, i) => ({ prompt, ...completion, advantage: advantages[i]! }));

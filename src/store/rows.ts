@@ -27,6 +27,8 @@ export interface TaskRow extends BatchKey {
   readonly id: string;
   /** Place in the batch. */
   readonly item: number;
+  /** The kind of task that the completion was asked for, whatever came of it. */
+  readonly type: string;
   /** Seed of the sample. */
   readonly seed: number;
   readonly completion: string;
@@ -36,11 +38,11 @@ export interface TaskRow extends BatchKey {
   readonly outcome: string;
   readonly detail: string;
   readonly topic: string;
-  /** The text that probe and reference model read; null when the completion could not be parsed. */
+  /** The text that probe and reference model read; null unless valid. */
   readonly rendered: string | null;
   /** The parsed task; null when the completion could not be parsed. */
   readonly task: Json;
-  /** The answer, as the sandbox computed it; null when invalid. */
+  /** The answer, as the sandbox computed it, of several calls a JSON list; null when invalid. */
   readonly output: string | null;
 }
 

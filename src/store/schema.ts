@@ -4,7 +4,7 @@
  */
 
 /** Stored in the file's `user_version`; raise it with every change below. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
 export const APPLICATION_ID = 0x5052504c;
@@ -40,6 +40,7 @@ CREATE TABLE tasks (
   arm TEXT NOT NULL,
   batch INTEGER NOT NULL,
   item INTEGER NOT NULL,
+  type TEXT NOT NULL,
   seed INTEGER NOT NULL,
   completion TEXT NOT NULL,
   tokens INTEGER NOT NULL,

@@ -27,6 +27,7 @@ function task(key: BatchKey, item: number, fields: Partial<TaskRow> = {}): TaskR
     ...key,
     id: taskId(key, item),
     item,
+    type: 'code_o',
     seed: 2 ** 52 + item,
     completion: 'def f(x):\n    return x\n>>> f(1)\n',
     tokens: 20,
@@ -338,7 +339,7 @@ describe('files that cannot be used', () => {
     const old = new Database(database());
     old.pragma('user_version = 99');
     old.close();
-    expect(open).toThrow('has schema version 99, this propel reads version 1');
+    expect(open).toThrow('has schema version 99, this propel reads version 2');
     store = RunStore.open(folder, { fresh: true });
   });
 

@@ -39,6 +39,7 @@ const TASKS: Columns<TaskRow> = {
   arm: 'plain',
   batch: 'plain',
   item: 'plain',
+  type: 'plain',
   seed: 'plain',
   completion: 'plain',
   tokens: 'plain',

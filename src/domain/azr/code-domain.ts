@@ -3,24 +3,30 @@ import type { Domain } from '../domain.js';
 import { codeO } from './code-o.js';
 import { notationOf } from './notation.js';
 import type { CodeDomainSettings } from './settings.js';
-import type { CodeTask, TaskType, TaskTypeName } from './task.js';
+import { TASK_TYPES, type CodeTask, type TaskType } from './task.js';
 import { checkValidity } from './validity.js';
 
-const TASK_TYPE: Readonly<Record<TaskTypeName, TaskType>> = { code_o: codeO };
+const TYPE_OF: ReadonlyMap<string, TaskType<CodeTask>> = new Map([codeO].map((type) => [type.name, type]));
 
-/** A domain writes tasks of one type; a run of several types holds a domain for each. */
+function taskType(name: string): TaskType<CodeTask> {
+  const type = TYPE_OF.get(name);
+  if (type === undefined) throw new Error(`${name} is no type of code task; there are ${TASK_TYPES.join(', ')}`);
+  return type;
+}
+
+/** A domain writes tasks of the types in its settings; what is done with a task follows from the task's own type. */
 export function createCodeDomain(settings: CodeDomainSettings): Domain<CodeTask> {
-  const type = TASK_TYPE[settings.type];
   const notation = notationOf(settings.notation);
-  const render = (task: CodeTask): string => type.render(notation, task);
+  const render = (task: CodeTask): string => taskType(task.type).render(notation, task);
   const rules = { settings: settings.validity, limits: settings.limits, text: render };
   return {
-    name: settings.type,
-    prompt: (seed) => type.prompt(notation, seed, settings.examples),
-    parse: (completion) => type.parse(notation, completion),
+    name: settings.name,
+    kinds: settings.types,
+    prompt: (kind, seed) => taskType(kind).prompt(notation, seed, settings.examples),
+    parse: (kind, completion) => taskType(kind).parse(notation, completion),
     check: (tasks, sandbox, options) => checkValidity(tasks, sandbox, rules, options?.earlier ?? null),
     render,
-    question: (task) => type.question(notation, task),
-    grade: (task, answers, sandbox) => type.grade(notation, task, answers, sandbox),
+    question: (task) => taskType(task.type).question(notation, task),
+    grade: (task, answers, sandbox) => taskType(task.type).grade(notation, task, answers, sandbox),
   };
 }

@@ -11,23 +11,23 @@ const task: CodeTask = { type: 'code_o', snippet: 'def f(x):\n    return x * 2',
 
 describe('code_o', () => {
   it('asks for a program and an input, with other examples for another seed', () => {
-    const prompt = fenced.prompt(1);
+    const prompt = fenced.prompt('code_o', 1);
     expect(prompt.match(/^```python$/gm)).toHaveLength(3);
     expect(prompt.match(/^```input$/gm)).toHaveLength(3);
-    expect(fenced.prompt(1)).toBe(prompt);
-    expect(new Set([1, 2, 3, 4, 5].map((seed) => fenced.prompt(seed))).size).toBe(5);
-    expect(createCodeDomain(codeDomainSchema.parse({ examples: 0 })).prompt(1)).not.toContain('Example');
+    expect(fenced.prompt('code_o', 1)).toBe(prompt);
+    expect(new Set([1, 2, 3, 4, 5].map((seed) => fenced.prompt('code_o', seed))).size).toBe(5);
+    expect(createCodeDomain(codeDomainSchema.parse({ examples: 0 })).prompt('code_o', 1)).not.toContain('Example');
   });
 
   it('asks a model of the micro-world nothing', () => {
-    expect(doctest.prompt(1)).toBe('');
+    expect(doctest.prompt('code_o', 1)).toBe('');
   });
 
   it('parses the completion of either notation into the same task', () => {
     const parsed = { type: 'code_o', snippet: 'def f(x):\n    return x * 2', input: '[1]', output: null };
-    expect(doctest.parse('def f(x):\n    return x * 2\n>>> f([1])\n')).toEqual(parsed);
-    expect(fenced.parse(`Here:\n${fenced.render(task)}`)).toEqual(parsed);
-    expect(fenced.parse('no task')).toBeNull();
+    expect(doctest.parse('code_o', 'def f(x):\n    return x * 2\n>>> f([1])\n')).toEqual(parsed);
+    expect(fenced.parse('code_o', `Here:\n${fenced.render(task)}`)).toEqual(parsed);
+    expect(fenced.parse('code_o', 'no task')).toBeNull();
   });
 
   it('shows the solver the program and the input', () => {
@@ -38,7 +38,7 @@ describe('code_o', () => {
 
   it('never shows the answer', () => {
     for (const domain of [fenced, doctest]) {
-      for (const shown of [domain.prompt(1), domain.render(task), domain.question(task)])
+      for (const shown of [domain.prompt('code_o', 1), domain.render(task), domain.question(task)])
         expect(shown).not.toContain('canary');
     }
   });

@@ -1,7 +1,7 @@
 /** code_o: given a program and an input, predict the output. Right if the answer is a literal equal to the output. */
 import { drawExamples } from './examples.js';
 import { literalEqual } from './literal.js';
-import type { TaskType } from './task.js';
+import type { CallTask, TaskType } from './task.js';
 
 const PROPOSE = `Write one task for a reader of Python code: a program and an input for it. The reader sees both and must work out, without
 running anything, what the program returns.
@@ -22,7 +22,7 @@ Give the program in a block that starts with \`\`\`python and the input in a blo
 const SOLVE = `Work out what this Python program returns for the given input, that is, the value of \`f(input)\`. Do not run it; reason step by step.
 Then give the value as a Python literal, and nothing else, in a block that starts with \`\`\`output.`;
 
-export const codeO: TaskType = {
+export const codeO: TaskType<CallTask & { readonly type: 'code_o' }> = {
   name: 'code_o',
 
   prompt(notation, seed, examples) {

@@ -5,7 +5,7 @@ import { codeDomainSchema } from './settings.js';
 it('fills in defaults that suit an instructed model', () => {
   const settings = codeDomainSchema.parse({ validity: { distinctOutputs: { of: 8, atLeast: 6 } } });
   expect(settings).toMatchObject({
-    type: 'code_o',
+    types: ['code_o'],
     notation: 'fenced',
     examples: 3,
     limits: { timeoutMs: 2000, memoryMiB: 256 },
@@ -23,6 +23,8 @@ it('fills in defaults that suit an instructed model', () => {
 
 it.each([
   [{ notation: 'latex' }, 'notation'],
+  [{ types: [] }, 'types'],
+  [{ types: ['code_o', 'code_o'] }, 'a type is named twice'],
   [{ validity: { maxReprLenght: 36 } }, 'maxReprLenght'],
   [{ validity: { distinctOutputs: { of: 4, atLeast: 6 } } }, 'atLeast must not exceed of'],
   [{ validity: { distinctOutputs: { of: 8, atLeast: 6, integers: [9, 0] } } }, 'must not exceed the second'],

@@ -60,7 +60,12 @@ const limitsSchema = z.strictObject({
 
 export const codeDomainSchema = z.strictObject({
   name: z.literal('code').default('code').describe('Short Python programs.'),
-  type: z.enum(TASK_TYPES).default('code_o').describe('code_o: predict the output of a program on an input.'),
+  types: z
+    .array(z.enum(TASK_TYPES))
+    .nonempty()
+    .refine((types) => new Set(types).size === types.length, { message: 'a type is named twice' })
+    .default(['code_o'])
+    .describe('Task types to write, in equal shares. code_o: predict the output of a program on an input.'),
   notation: z
     .enum(NOTATIONS)
     .default('fenced')

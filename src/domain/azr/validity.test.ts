@@ -4,7 +4,7 @@ import { RunError } from '../../errors.js';
 import type { SyntaxFacts } from '../../sandbox/sandbox.js';
 import { createCodeDomain } from './code-domain.js';
 import { codeDomainSchema } from './settings.js';
-import type { CodeTask } from './task.js';
+import { computedOutput, type CallTask } from './task.js';
 
 const MICRO_WORLD = {
   allowedImports: [],
@@ -17,7 +17,7 @@ const MICRO_WORLD = {
 };
 const domainWith = (validity: object = MICRO_WORLD) =>
   createCodeDomain(codeDomainSchema.parse({ notation: 'doctest', validity }));
-const task = (input = '[1, 2]', snippet = 'def f(x):\n    return x'): CodeTask => ({
+const task = (input = '[1, 2]', snippet = 'def f(x):\n    return x'): CallTask => ({
   type: 'code_o',
   snippet,
   input,
@@ -199,7 +199,7 @@ describe('a batch', () => {
     const sandbox = createFakeSandbox(echo, undefined, 3);
     const tasks = Array.from({ length: 20 }, (_, index) => task(`[${index}]`));
     const checks = await domainWith({}).check(tasks, sandbox);
-    expect(checks.map((check) => check.task?.output)).toEqual(tasks.map(({ input }) => input));
+    expect(checks.map((check) => computedOutput(check.task!))).toEqual(tasks.map(({ input }) => input));
     expect(sandbox.peak()).toBe(6);
   });
 

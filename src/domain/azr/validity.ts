@@ -72,6 +72,7 @@ async function checkOne(
   rules: ValidityRules,
 ): Promise<Check<CodeTask>> {
   const { settings, limits } = rules;
+  if (task.type === 'code_f') return invalid('unparsable', 'no program with one call');
   const input = tryParseArguments(task.input);
   if (input === null) return invalid('unparsable', 'the input is not a list of literals');
   const guard = settings.distinctOutputs;
