@@ -31,7 +31,12 @@ export interface HeldOutMetrics {
 const BINS = 10;
 const RESAMPLES = 1000;
 
-export function heldOutMetrics(inBand: readonly boolean[], logits: ArrayLike<number>, seed: number): HeldOutMetrics {
+export function heldOutMetrics(
+  inBand: readonly boolean[],
+  logits: ArrayLike<number>,
+  seed: number,
+  resamples = RESAMPLES,
+): HeldOutMetrics {
   const probabilities = bandProbabilities(logits);
   const estimate = (
     metric: (labels: Uint8Array, scores: Float64Array) => number,
@@ -39,7 +44,7 @@ export function heldOutMetrics(inBand: readonly boolean[], logits: ArrayLike<num
   ): Estimate => {
     const { estimate: value, interval } = bootstrap(inBand.length, resampled(metric, inBand, scores), {
       seed,
-      resamples: RESAMPLES,
+      resamples,
     });
     return { value, interval };
   };

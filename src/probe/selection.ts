@@ -1,25 +1,11 @@
 /** Choosing features, head and penalty on a validation part, the same way for probes and baselines. */
 import { bandLogits, bandLogLoss, isInBand } from './count-head.js';
-import type { Band, HeadKind, LinearHead } from './count-head.js';
+import type { HeadKind, LinearHead } from './count-head.js';
+import type { Candidate } from './candidates.js';
 import { fitHead, HeadFitter } from './fit.js';
+import type { Labels } from './labels.js';
 import { identityStandardisation, standardisationOf, takeRows } from './matrix.js';
 import type { Matrix } from './matrix.js';
-
-/** One way to make features of all tasks. */
-export interface Candidate {
-  readonly name: string;
-  /** [tasks, columns]; what is learnt from the tasks (a vocabulary) is learnt from the training rows alone. */
-  readonly features: (training: readonly number[]) => Matrix;
-  /** Whether columns are brought to mean 0 and deviation 1; counts of tokens are left as they are. */
-  readonly standardised: boolean;
-}
-
-export interface Labels {
-  /** Solves of each task. */
-  readonly counts: readonly number[];
-  readonly k: number;
-  readonly band: Band;
-}
 
 export interface Choice {
   readonly candidate: Candidate;
@@ -27,6 +13,8 @@ export interface Choice {
   readonly l2: number;
   /** Mean −log P of the band on the validation part. */
   readonly validationLoss: number;
+  /** Band logits of the validation part, from the fit on the training part that was chosen by. */
+  readonly validationLogits: Float64Array;
 }
 
 /**
@@ -54,8 +42,8 @@ export async function rankChoices(
       try {
         // From the strongest penalty to the weakest: each fit starts near its end.
         for (const l2 of penalties.toSorted((a, b) => b - a)) {
-          const validationLoss = bandLogLoss(inBand, bandLogits(await fitter.fit(l2, 'rough'), validation));
-          tried.push({ candidate, head, l2, validationLoss });
+          const validationLogits = bandLogits(await fitter.fit(l2, 'rough'), validation);
+          tried.push({ candidate, head, l2, validationLoss: bandLogLoss(inBand, validationLogits), validationLogits });
         }
       } finally {
         await fitter.release();
@@ -83,7 +71,7 @@ function standardisationFor({ standardised }: Candidate, training: Matrix) {
   return standardised ? standardisationOf(training) : identityStandardisation(training.columns);
 }
 
-/** Ascending; equals keep their order. */
-function byLoss(choices: readonly Choice[]): Choice[] {
+/** Ascending by validation loss; equals keep their order. */
+export function byLoss(choices: readonly Choice[]): Choice[] {
   return choices.toSorted((a, b) => a.validationLoss - b.validationLoss);
 }

@@ -1,5 +1,5 @@
 /** Seeded splits of labelled tasks, stratified by "in band". */
-import { seededRandom } from '../metrics/random.js';
+import { deriveSeed, seededRandom } from '../metrics/random.js';
 
 export type Part = 'train' | 'validation' | 'test';
 
@@ -21,6 +21,33 @@ export function splitTasks(inBand: readonly boolean[], shares: SplitShares, seed
     members.slice(test, test + validation).forEach((row) => (parts[row] = 'validation'));
   }
   return parts;
+}
+
+/** The seed of everything that is random in training one member of an ensemble. */
+export function memberSeed(seed: number, member: number): number {
+  return deriveSeed(seed, 'probe member', member);
+}
+
+/** The split that member `member` of an ensemble is trained, chosen and tested by. */
+export function memberSplit(inBand: readonly boolean[], shares: SplitShares, seed: number, member: number): Part[] {
+  return splitTasks(inBand, shares, deriveSeed(memberSeed(seed, member), 'split', 0));
+}
+
+/**
+ * The rows in an order whose every beginning is a sample of them, with about their share in band: a longer beginning holds the shorter.
+ */
+export function nestedOrder(rows: readonly number[], inBand: readonly boolean[], seed: number): number[] {
+  const random = seededRandom(seed);
+  const placed = strata(rows.map((row) => inBand[row]!)).flatMap((members) => {
+    shuffle(members, random);
+    return members.map((member, i) => ({ row: rows[member]!, at: (i + 0.5) / members.length }));
+  });
+  return placed.toSorted((a, b) => a.at - b.at || a.row - b.row).map(({ row }) => row);
+}
+
+/** The rows of a part. */
+export function rowsWhere<T>(values: readonly T[], wanted: T): number[] {
+  return values.flatMap((value, row) => (value === wanted ? [row] : []));
 }
 
 /** The fold of each task, 0 to `folds` − 1, of nearly equal sizes. */

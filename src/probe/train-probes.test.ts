@@ -9,8 +9,9 @@ import type { FeatureSpec, ReferenceModel } from './features.js';
 import { compareWithBaselines } from './held-out.js';
 import { scoreTexts } from './probe.js';
 import { loadProbe, saveProbe } from './probe-file.js';
+import type { LabelledTask } from './labels.js';
 import { trainProbes } from './train-probes.js';
-import type { LabelledTask, ProbeInput, ProbeSettings, TrainedProbes } from './train-probes.js';
+import type { ProbeInput, ProbeSettings, TrainedProbes } from './train-probes.js';
 
 const K = 4;
 const band = { min: 1, max: 2 };

@@ -1,30 +1,23 @@
 /** Training the probes of a run: an ensemble whose members differ, their baselines and cards, and out-of-fold predictions. */
 import { basename } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
 import { logitScale } from '../reward/probe-reward.js';
-import { lengthFeatures, ngramFeatures } from './baselines.js';
-import { isInBand } from './count-head.js';
+import { candidatesFor } from './candidates.js';
+import type { Candidates } from './candidates.js';
 import type { Band, HeadKind } from './count-head.js';
-import { formatSpec, PooledStates, tokenSequences } from './features.js';
+import { formatSpec } from './features.js';
 import type { FeatureSpec, ReferenceModel } from './features.js';
 import { heldOutMetrics } from './held-out.js';
 import type { OutOfFoldRow } from './held-out.js';
+import { distinctTexts, inBandOf, requireBothClasses } from './labels.js';
+import type { LabelledTask, Labels } from './labels.js';
 import { Probe } from './probe.js';
 import type { ProbeCard } from './probe-file.js';
 import { fitChoice, rankChoices } from './selection.js';
-import type { Candidate, Choice, Labels } from './selection.js';
-import { assignFolds, resample, splitTasks } from './split.js';
+import type { Choice } from './selection.js';
+import { assignFolds, memberSeed, memberSplit, resample, rowsWhere } from './split.js';
 import type { Part } from './split.js';
-
-/** A valid task with all its attempts graded. */
-export interface LabelledTask {
-  readonly id: string;
-  /** What the reference model reads. */
-  readonly text: string;
-  readonly passes: number;
-}
 
 export interface ProbeInput {
   readonly reference: ReferenceModel;
@@ -65,7 +58,8 @@ export interface TrainedProbes {
 
 export type OnProgress = (done: number, total: number) => void;
 
-type Kind = 'probe' | 'length' | 'ngram';
+type Kind = keyof Candidates;
+const KINDS: readonly Kind[] = ['probe', 'length', 'ngram'];
 
 /**
  * Member 0 is the best candidate on all of its training part: the probe to use alone. Every further member has its own split, draws its
@@ -91,54 +85,32 @@ class ProbeTrainer {
   readonly #settings: ProbeSettings;
   readonly #labels: Labels;
   readonly #inBand: readonly boolean[];
-  readonly #candidates: Readonly<Record<Kind, readonly Candidate[]>>;
+  readonly #candidates: Candidates;
   readonly #onProgress: OnProgress;
   #done = 0;
 
-  private constructor(
-    input: ProbeInput,
-    settings: ProbeSettings,
-    candidates: Record<Kind, Candidate[]>,
-    onProgress: OnProgress,
-  ) {
+  private constructor(input: ProbeInput, settings: ProbeSettings, candidates: Candidates, onProgress: OnProgress) {
     this.#input = input;
     this.#settings = settings;
-    this.#labels = { counts: input.tasks.map(({ passes }) => passes), k: input.k, band: input.band };
-    this.#inBand = this.#labels.counts.map((count) => isInBand(count, input.band));
+    this.#labels = labelsOf(input);
+    this.#inBand = inBandOf(this.#labels);
     this.#candidates = candidates;
     this.#onProgress = onProgress;
   }
 
   static async create(input: ProbeInput, settings: ProbeSettings, onProgress: OnProgress): Promise<ProbeTrainer> {
-    requireBothClasses(input, settings.folds);
+    requireBothClasses(labelsOf(input), 2 * settings.folds);
     const texts = input.tasks.map(({ text }) => text);
-    const sequences = tokenSequences(input.reference, texts);
-    const states = await PooledStates.extract(input.reference, sequences, settings.features);
-    const lengths = lengthFeatures(texts, sequences);
-    const candidates = {
-      probe: settings.features.map((spec) => ({
-        name: formatSpec(spec),
-        features: () => states.matrix(spec),
-        standardised: true,
-      })),
-      length: [{ name: 'length', features: () => lengths, standardised: true }],
-      ngram: [
-        {
-          name: 'ngram',
-          features: (training: readonly number[]) => ngramFeatures(sequences, training),
-          standardised: false,
-        },
-      ],
-    };
+    const candidates = await candidatesFor(input.reference, texts, settings.features);
     return new ProbeTrainer(input, settings, candidates, onProgress);
   }
 
   async trainMember(member: number, taken: ReadonlySet<string>): Promise<TrainedProbe> {
     const { reference, k, band, versions } = this.#input;
     const { features } = this.#settings;
-    const seed = deriveSeed(this.#input.seed, 'probe member', member);
+    const seed = memberSeed(this.#input.seed, member);
     const shares = { validation: this.#settings.validationShare, test: this.#settings.testShare };
-    const parts = splitTasks(this.#inBand, shares, deriveSeed(seed, 'split', 0));
+    const parts = memberSplit(this.#inBand, shares, this.#input.seed, member);
     const [whole, validation, test] = (['train', 'validation', 'test'] as const).map((part) =>
       rowsWhere(parts, part),
     ) as [number[], number[], number[]];
@@ -210,7 +182,7 @@ class ProbeTrainer {
       );
       const train = outside.filter((_, i) => chooses[i] !== 0);
       const validation = outside.filter((_, i) => chooses[i] === 0);
-      for (const kind of ['probe', 'length', 'ngram'] as const) {
+      for (const kind of KINDS) {
         const [best] = await this.#rank(kind, train, validation);
         const { logits } = await fitChoice(this.#labels, best!, outside);
         for (const row of inside) predicted[kind][row] = logits[row]!;
@@ -237,32 +209,16 @@ class ProbeTrainer {
   }
 }
 
-/** The first task of each text. */
-function distinctTexts(tasks: readonly LabelledTask[]): LabelledTask[] {
-  const seen = new Set<string>();
-  return tasks.filter(({ text }) => !seen.has(text) && seen.add(text));
+function labelsOf({ tasks, k, band }: ProbeInput): Labels {
+  return { counts: tasks.map(({ passes }) => passes), k, band };
 }
 
 function choiceOf({ head, l2, validationLoss }: Choice) {
   return { head, l2, validationLoss };
 }
 
-function rowsWhere<T>(values: readonly T[], wanted: T): number[] {
-  return values.flatMap((value, row) => (value === wanted ? [row] : []));
-}
-
 /** The scale as the probe's file holds it, so that a probe scores alike before and after it is saved. */
 function float32Scale(logits: Float64Array) {
   const { mean, sd } = logitScale(logits);
   return { mean: Math.fround(mean), sd: Math.fround(sd) };
-}
-
-function requireBothClasses({ tasks, band, k }: ProbeInput, folds: number): void {
-  const inside = tasks.filter(({ passes }) => isInBand(passes, band)).length;
-  const least = 2 * folds;
-  if (inside >= least && tasks.length - inside >= least) return;
-  throw new RunError(
-    `${inside} of ${tasks.length} labelled tasks are in band (${band.min} to ${band.max} of ${k}); a probe needs at least ${least} in ` +
-      `and ${least} out of it: label more tasks, or use a solver nearer to their difficulty`,
-  );
 }
