@@ -10,6 +10,7 @@ import {
   literalEqual,
 } from '../src/domain/azr/index.js';
 import type { Sandbox } from '../src/sandbox/sandbox.js';
+import { TOPIC_RULES } from './topic-rules.js';
 
 /** Workers load compiled JavaScript, so the sandbox comes from the build. */
 const built = new URL('../dist/sandbox/wasm/wasm-sandbox.js', import.meta.url).href;
@@ -29,6 +30,7 @@ const domain = createCodeDomain(
       distinctOutputs: { of: 8, atLeast: 6 },
     },
   }),
+  TOPIC_RULES,
 );
 
 describe('validity on CPython', () => {
@@ -80,7 +82,7 @@ describe('validity on CPython', () => {
 
 describe('the examples of the prompt', () => {
   it('are valid tasks', async () => {
-    const fenced = createCodeDomain(codeDomainSchema.parse({ examples: 8 }));
+    const fenced = createCodeDomain(codeDomainSchema.parse({ examples: 8 }), TOPIC_RULES);
     const examples = fenced
       .prompt('code_o', 0)
       .split(/^Example \d+$/m)

@@ -3,6 +3,7 @@ import { computedOutput, type CodeTask } from '../domain/azr/index.js';
 import type { Adapter } from '../lm/adapter.js';
 import type { Completion } from '../lm/request-checks.js';
 import { deriveSeed } from '../metrics/random.js';
+import type { SyntaxFacts } from '../sandbox/sandbox.js';
 import { taskId } from '../store/rows.js';
 import type { BatchKey, Json, TaskRow } from '../store/rows.js';
 import type { Workspace } from './workspace.js';
@@ -54,12 +55,19 @@ export async function propose(workspace: Workspace, options: ProposeOptions): Pr
       outcome: completion.stopped ? check.outcome : 'cut_off',
       detail: completion.stopped ? check.detail : `no end within ${config.policy.maxNewTokens} tokens`,
       topic: check.topic,
+      structure: structureOf(check.facts),
       rendered: task && domain.render(task),
       task: (task ?? parsed[item]!) as unknown as Json,
       output: task && computedOutput(task),
     };
     return { row, task, prompt, completion };
   });
+}
+
+function structureOf(facts: SyntaxFacts | null): TaskRow['structure'] {
+  if (facts === null) return null;
+  const { depth, cyclomatic, lines, variables } = facts;
+  return { depth, cyclomatic, lines, variables };
 }
 
 interface Sample {

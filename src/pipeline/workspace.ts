@@ -1,6 +1,6 @@
 /** What a phase works with: the run folder's store, the models in their engine, the sandbox and the domain, each opened when first needed. */
-import { createCodeDomain } from '../domain/azr/index.js';
-import type { CodeTask } from '../domain/azr/index.js';
+import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
+import type { CodeTask, TopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
 import type { Domain } from '../domain/domain.js';
 import { checkpointHash } from '../lm/checkpoint.js';
@@ -12,6 +12,7 @@ import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
 import { openSandbox } from './open-sandbox.js';
+import { findFile } from './paths.js';
 import { modelFolders } from './preflight.js';
 import type { ModelFolders } from './preflight.js';
 import type { ProgressFactory } from './progress.js';
@@ -35,6 +36,12 @@ const SETTINGS_FROM: Readonly<Record<Exclude<Phase, 'label'>, readonly (keyof Co
   evaluate: ['evaluate'],
 };
 
+/** What a run's row holds of its configuration: beside the settings what the files that they name were. */
+interface RecordedConfig {
+  readonly modelHashes: Readonly<Record<string, string>>;
+  readonly topicRules: TopicRules;
+}
+
 /** The user asked to stop; what was done is committed. */
 export class Stopped extends Error {
   constructor() {
@@ -55,14 +62,20 @@ export class Workspace {
   readonly #models = new Map<string, Promise<LanguageModel>>();
   #sandbox: Promise<Sandbox> | null = null;
 
-  private constructor(options: RunOptions, folders: ModelFolders, store: RunStore, readOnly: boolean) {
+  private constructor(
+    options: RunOptions,
+    folders: ModelFolders,
+    topicRules: TopicRules,
+    store: RunStore,
+    readOnly: boolean,
+  ) {
     this.config = options.config;
     this.progress = options.progress;
     this.#signal = options.signal;
     this.#folders = folders;
     this.#readOnly = readOnly;
     this.store = store;
-    this.domain = createCodeDomain(options.config.domain);
+    this.domain = createCodeDomain(options.config.domain, topicRules);
   }
 
   /**
@@ -72,17 +85,22 @@ export class Workspace {
   static open(options: RunOptions, from: Phase = 'label'): Workspace {
     const folders = modelFolders(options.config);
     const hashes = Object.fromEntries(Object.entries(folders).map(([role, folder]) => [role, checkpointHash(folder)]));
+    const topicRules = readTopicRules(findFile(options.config.domain.topics, 'domain.topics'));
     const { seed, ...config } = options.config;
     const run = {
       seed,
-      config: { ...(config as { [key: string]: Json }), modelHashes: hashes },
+      config: {
+        ...(config as { [key: string]: Json }),
+        modelHashes: hashes,
+        topicRules: topicRules as unknown as Json,
+      },
       versions: versions(),
     };
     const store = RunStore.open(options.folder, { fresh: options.fresh && from === 'label' });
     try {
       if (options.fresh && from !== 'label') store.restartFrom(from, run, SETTINGS_FROM[from]);
       else store.startRun(run);
-      return new Workspace(options, folders, store, false);
+      return new Workspace(options, folders, topicRules, store, false);
     } catch (error) {
       store.close();
       throw error;
@@ -95,7 +113,7 @@ export class Workspace {
     try {
       const run = store.run();
       if (!run) throw new UserError(`${folder} holds no run yet: start one with 'propel run'`);
-      const { modelHashes, ...config } = run.config as { modelHashes: Readonly<Record<string, string>> };
+      const { modelHashes, topicRules, ...config } = run.config as unknown as RecordedConfig;
       const options = {
         config: { ...config, seed: run.seed } as unknown as Config,
         folder,
@@ -111,7 +129,7 @@ export class Workspace {
           );
         }
       }
-      return new Workspace(options, folders, store, true);
+      return new Workspace(options, folders, topicRules, store, true);
     } catch (error) {
       store.close();
       throw error;

@@ -21,6 +21,17 @@ export interface BatchKey {
   readonly batch: number;
 }
 
+/**
+ * A program's shape: depth of its syntax tree, cyclomatic complexity (1 + decision points), lines that are not blank, and distinct
+ * names that it assigns.
+ */
+export interface TaskStructure {
+  readonly depth: number;
+  readonly cyclomatic: number;
+  readonly lines: number;
+  readonly variables: number;
+}
+
 /** A completion of the generator and what the check said of it. */
 export interface TaskRow extends BatchKey {
   /** See `taskId`. */
@@ -38,6 +49,8 @@ export interface TaskRow extends BatchKey {
   readonly outcome: string;
   readonly detail: string;
   readonly topic: string;
+  /** What the syntax tree measures; null when there is none. */
+  readonly structure: TaskStructure | null;
   /** The text that probe and reference model read; null unless valid. */
   readonly rendered: string | null;
   /** The parsed task; null when the completion could not be parsed. */

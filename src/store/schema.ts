@@ -4,7 +4,7 @@
  */
 
 /** Stored in the file's `user_version`; raise it with every change below. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
 export const APPLICATION_ID = 0x5052504c;
@@ -48,6 +48,7 @@ CREATE TABLE tasks (
   outcome TEXT NOT NULL,
   detail TEXT NOT NULL,
   topic TEXT NOT NULL,
+  structure TEXT,
   rendered TEXT,
   task TEXT,
   output TEXT,

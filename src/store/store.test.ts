@@ -35,6 +35,7 @@ function task(key: BatchKey, item: number, fields: Partial<TaskRow> = {}): TaskR
     outcome: 'ok',
     detail: '',
     topic: 'arithmetic',
+    structure: { depth: 5, cyclomatic: 1, lines: 2, variables: 0 },
     rendered: 'def f(x):\n    return x\n>>> f(1)\n',
     task: { code: 'def f(x):\n    return x', input: '1' },
     output: '1',
@@ -339,7 +340,7 @@ describe('files that cannot be used', () => {
     const old = new Database(database());
     old.pragma('user_version = 99');
     old.close();
-    expect(open).toThrow('has schema version 99, this propel reads version 2');
+    expect(open).toThrow('has schema version 99, this propel reads version 3');
     store = RunStore.open(folder, { fresh: true });
   });
 

@@ -47,6 +47,7 @@ const TASKS: Columns<TaskRow> = {
   outcome: 'plain',
   detail: 'plain',
   topic: 'plain',
+  structure: 'json',
   rendered: 'plain',
   task: 'json',
   output: 'plain',

@@ -4,6 +4,7 @@ import { codeO } from './code-o.js';
 import { notationOf } from './notation.js';
 import type { CodeDomainSettings } from './settings.js';
 import { TASK_TYPES, type CodeTask, type TaskType } from './task.js';
+import type { TopicRules } from './topics.js';
 import { checkValidity } from './validity.js';
 
 const TYPE_OF: ReadonlyMap<string, TaskType<CodeTask>> = new Map([codeO].map((type) => [type.name, type]));
@@ -15,10 +16,10 @@ function taskType(name: string): TaskType<CodeTask> {
 }
 
 /** A domain writes tasks of the types in its settings; what is done with a task follows from the task's own type. */
-export function createCodeDomain(settings: CodeDomainSettings): Domain<CodeTask> {
+export function createCodeDomain(settings: CodeDomainSettings, topics: TopicRules): Domain<CodeTask> {
   const notation = notationOf(settings.notation);
   const render = (task: CodeTask): string => taskType(task.type).render(notation, task);
-  const rules = { settings: settings.validity, limits: settings.limits, text: render };
+  const rules = { settings: settings.validity, limits: settings.limits, topics, text: render };
   return {
     name: settings.name,
     kinds: settings.types,

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeSandbox } from '../../../tests/fake-sandbox.js';
+import { TOPIC_RULES } from '../../../tests/topic-rules.js';
 import { createCodeDomain } from './code-domain.js';
 import { codeDomainSchema } from './settings.js';
 import type { CodeTask } from './task.js';
 
-const fenced = createCodeDomain(codeDomainSchema.parse({}));
-const doctest = createCodeDomain(codeDomainSchema.parse({ notation: 'doctest' }));
+const fenced = createCodeDomain(codeDomainSchema.parse({}), TOPIC_RULES);
+const doctest = createCodeDomain(codeDomainSchema.parse({ notation: 'doctest' }), TOPIC_RULES);
 const CANARY = "'canary-7f3a91'";
 const task: CodeTask = { type: 'code_o', snippet: 'def f(x):\n    return x * 2', input: '[1]', output: CANARY };
 
@@ -16,7 +17,8 @@ describe('code_o', () => {
     expect(prompt.match(/^```input$/gm)).toHaveLength(3);
     expect(fenced.prompt('code_o', 1)).toBe(prompt);
     expect(new Set([1, 2, 3, 4, 5].map((seed) => fenced.prompt('code_o', seed))).size).toBe(5);
-    expect(createCodeDomain(codeDomainSchema.parse({ examples: 0 })).prompt('code_o', 1)).not.toContain('Example');
+    const bare = createCodeDomain(codeDomainSchema.parse({ examples: 0 }), TOPIC_RULES);
+    expect(bare.prompt('code_o', 1)).not.toContain('Example');
   });
 
   it('asks a model of the micro-world nothing', () => {

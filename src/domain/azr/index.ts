@@ -3,4 +3,5 @@ export { checkFile, type CheckFileReport } from './check-file.js';
 export { createCodeDomain } from './code-domain.js';
 export { literalEqual } from './literal.js';
 export { codeDomainSchema } from './settings.js';
+export { readTopicRules, type TopicRules } from './topics.js';
 export { computedOutput, type CodeTask } from './task.js';

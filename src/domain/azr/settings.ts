@@ -70,6 +70,10 @@ export const codeDomainSchema = z.strictObject({
     .enum(NOTATIONS)
     .default('fenced')
     .describe('How tasks are written: fenced (Markdown blocks, for instructed models) or doctest (the micro-world).'),
+  topics: z
+    .string()
+    .default('data/topics/code-1.json')
+    .describe('File of the rules that tell what a program is about; data/topics/README.md says how to write one.'),
   examples: z.int().min(0).max(8).default(3).describe('Example tasks in the fenced prompt, drawn anew for each seed.'),
   validity: validitySchema.prefault({}).describe('What makes a task valid (𝒲).'),
   limits: limitsSchema.prefault({}).describe('Limits of the sandbox for one program.'),

@@ -1,13 +1,19 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLAIN_FACTS } from '../../../tests/fake-sandbox.js';
-import { TOPICS, topicOf } from './topics.js';
+import { TOPIC_RULES } from '../../../tests/topic-rules.js';
+import { UserError } from '../../errors.js';
+import { readTopicRules, topicOf } from './topics.js';
 
 const nodes = (...names: string[]): Record<string, number> => Object.fromEntries(names.map((name) => [name, 1]));
 
-describe('topics', () => {
-  it('are fourteen, arithmetic last', () => {
-    expect(TOPICS).toHaveLength(14);
-    expect(TOPICS.at(-1)).toBe('arithmetic');
+describe('the rules code-1', () => {
+  it('name fourteen topics, arithmetic last', () => {
+    expect(TOPIC_RULES.version).toBe('code-1');
+    expect(TOPIC_RULES.rules).toHaveLength(13);
+    expect(TOPIC_RULES.otherwise).toBe('arithmetic');
   });
 
   it.each([
@@ -27,11 +33,50 @@ describe('topics', () => {
     ['indexing', { nodes: nodes('Subscript') }],
     ['arithmetic', { nodes: nodes('Add', 'Mult') }],
   ])('%s is told by its facts', (topic, facts) => {
-    expect(topicOf({ ...PLAIN_FACTS, ...facts }, "[1, 'A']")).toBe(topic);
+    expect(topicOf(TOPIC_RULES, { ...PLAIN_FACTS, ...facts }, "[1, 'A']")).toBe(topic);
   });
 
-  it('is string_concat where nothing else is told and an argument is a string', () => {
-    expect(topicOf(PLAIN_FACTS, "1, 'AB'")).toBe('string_concat');
-    expect(topicOf(PLAIN_FACTS, "k='AB'")).toBe('string_concat');
+  it('tell string_concat where nothing else holds and an argument is a string', () => {
+    expect(topicOf(TOPIC_RULES, PLAIN_FACTS, "1, 'AB'")).toBe('string_concat');
+    expect(topicOf(TOPIC_RULES, PLAIN_FACTS, "k='AB'")).toBe('string_concat');
+  });
+});
+
+describe('a file of rules', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'propel-topics-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const write = (text: string, name = 'mine.json'): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const rules = { version: 'mine', rules: [{ topic: 'loops', nodes: ['While', 'For'] }], otherwise: 'rest' };
+
+  it('of a user counts instead: the first rule that holds, else the last topic', () => {
+    const mine = readTopicRules(write(JSON.stringify(rules)));
+    expect(topicOf(mine, { ...PLAIN_FACTS, nodes: nodes('For') }, '1')).toBe('loops');
+    expect(topicOf(mine, { ...PLAIN_FACTS, nodes: nodes('If') }, '1')).toBe('rest');
+  });
+
+  it.each([
+    ['{"version": ', 'not JSON: '],
+    [JSON.stringify({ ...rules, version: 'other' }), 'version: is other, the file is named mine'],
+    [JSON.stringify({ ...rules, otherwise: 'loops' }), 'the document: a topic is named twice'],
+    [JSON.stringify({ ...rules, otherwise: 'unparsable' }), 'otherwise: unparsable is the topic of what has no'],
+    [JSON.stringify({ ...rules, rules: [{ topic: 'empty' }] }), 'rules.0: a rule needs a clause'],
+    [JSON.stringify({ ...rules, rules: [{ topic: 'x', node: ['For'] }] }), 'rules.0: Unrecognized key: "node"'],
+    ['[]', 'the document: Invalid input'],
+  ])('that is none is refused in one line: %s', (text, message) => {
+    const path = write(text);
+    expect(() => readTopicRules(path)).toThrow(UserError);
+    expect(() => readTopicRules(path)).toThrow(`${path}: ${message}`);
+    expect(() => readTopicRules(path)).toThrow(/^[^\n]*; give a file of topic rules such as [^\n]*$/);
+  });
+
+  it('that is not there is refused', () => {
+    expect(() => readTopicRules(join(folder, 'none.json'))).toThrow('cannot be read (ENOENT)');
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeSandbox, failed, PLAIN_FACTS, type Scripted } from '../../../tests/fake-sandbox.js';
+import { TOPIC_RULES } from '../../../tests/topic-rules.js';
 import { RunError } from '../../errors.js';
 import type { SyntaxFacts } from '../../sandbox/sandbox.js';
 import { createCodeDomain } from './code-domain.js';
@@ -16,7 +17,7 @@ const MICRO_WORLD = {
   distinctOutputs: { of: 8, atLeast: 6 },
 };
 const domainWith = (validity: object = MICRO_WORLD) =>
-  createCodeDomain(codeDomainSchema.parse({ notation: 'doctest', validity }));
+  createCodeDomain(codeDomainSchema.parse({ notation: 'doctest', validity }), TOPIC_RULES);
 const task = (input = '[1, 2]', snippet = 'def f(x):\n    return x'): CallTask => ({
   type: 'code_o',
   snippet,

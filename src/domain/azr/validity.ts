@@ -22,7 +22,7 @@ import { tryParseArguments, tryParseLiteral } from './literal.js';
 import { perturbedInputs } from './perturb.js';
 import type { ValiditySettings } from './settings.js';
 import type { CodeTask } from './task.js';
-import { topicOf } from './topics.js';
+import { topicOf, UNPARSABLE, type TopicRules } from './topics.js';
 
 /** Programs given to the sandbox at once, for each that it can run: the next one is there when a worker is free. */
 const QUEUED_PER_WORKER = 2;
@@ -30,6 +30,7 @@ const QUEUED_PER_WORKER = 2;
 export interface ValidityRules {
   readonly settings: ValiditySettings;
   readonly limits: Partial<Limits>;
+  readonly topics: TopicRules;
   /** The task's text, which seeds its random inputs and tells repeats. */
   readonly text: (task: CodeTask) => string;
 }
@@ -83,7 +84,7 @@ async function checkOne(
   const failure = result.calls.find(({ outcome }) => outcome === 'sandbox_failure');
   if (failure !== undefined) throw new RunError(`the ${sandbox.name} sandbox keeps failing: ${failure.detail}`);
 
-  const topic = result.facts === null ? 'unparsable' : topicOf(result.facts, task.input);
+  const topic = result.facts === null ? UNPARSABLE : topicOf(rules.topics, result.facts, task.input);
   const fault = findFault(result, settings);
   if (fault !== null) return { ...invalid(fault.outcome, fault.detail), topic, facts: result.facts };
   const output = result.calls[0]?.repr ?? null;
@@ -91,7 +92,7 @@ async function checkOne(
 }
 
 function invalid(outcome: string, detail: string): Check<CodeTask> {
-  return { valid: false, outcome, detail, task: null, topic: 'unparsable', facts: null };
+  return { valid: false, outcome, detail, task: null, topic: UNPARSABLE, facts: null };
 }
 
 interface Fault {
