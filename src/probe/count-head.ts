@@ -83,9 +83,14 @@ function logSigmoid(x: number): number {
   return Math.min(0, x) - Math.log1p(Math.exp(-Math.abs(x)));
 }
 
+/** −log P of "in band" or not under band logits, one a row. */
+export function bandLogLosses(inBand: readonly boolean[], logits: ArrayLike<number>): number[] {
+  return inBand.map((inside, i) => -logSigmoid(inside ? logits[i]! : -logits[i]!));
+}
+
 /** Mean −log P of "in band" or not under band logits. */
 export function bandLogLoss(inBand: readonly boolean[], logits: ArrayLike<number>): number {
-  return inBand.reduce((sum, inside, i) => sum - logSigmoid(inside ? logits[i]! : -logits[i]!), 0) / inBand.length;
+  return bandLogLosses(inBand, logits).reduce((sum, loss) => sum + loss, 0) / inBand.length;
 }
 
 export function bandProbabilities(logits: ArrayLike<number>): Float64Array {

@@ -10,7 +10,7 @@ import {
   reliabilityBins,
 } from '../metrics/probe-metrics.js';
 import type { ReliabilityBin } from '../metrics/probe-metrics.js';
-import { bandProbabilities } from './count-head.js';
+import { bandLogLosses, bandProbabilities } from './count-head.js';
 
 export interface Estimate {
   readonly value: number;
@@ -55,6 +55,38 @@ export function heldOutMetrics(
     brier: estimate(brierScore, probabilities),
     reliability: reliabilityBins(inBand, probabilities, BINS),
   };
+}
+
+export interface Difference {
+  readonly value: number;
+  /** 95%. */
+  readonly interval: Interval;
+}
+
+/** AUROC of `first` − that of `second` on the same tasks, by a paired bootstrap. */
+export function aurocDifference(
+  inBand: readonly boolean[],
+  first: ArrayLike<number>,
+  second: ArrayLike<number>,
+  seed: number,
+): Difference {
+  const [one, other] = [resampled(auroc, inBand, first), resampled(auroc, inBand, second)];
+  const { estimate, interval } = pairedBootstrap(inBand.length, one, other, { seed, resamples: RESAMPLES });
+  return { value: estimate, interval };
+}
+
+/** Mean log loss of `first` − that of `second` on the same tasks; the interval is a normal one over the tasks' differences. */
+export function lossDifference(
+  inBand: readonly boolean[],
+  first: ArrayLike<number>,
+  second: ArrayLike<number>,
+): Difference {
+  const subtracted = bandLogLosses(inBand, second);
+  const differences = bandLogLosses(inBand, first).map((loss, i) => loss - subtracted[i]!);
+  const mean = differences.reduce((sum, each) => sum + each, 0) / differences.length;
+  const variance = differences.reduce((sum, each) => sum + (each - mean) ** 2, 0) / differences.length;
+  const margin = 1.96 * Math.sqrt(variance / differences.length);
+  return { value: mean, interval: [mean - margin, mean + margin] };
 }
 
 /** A task with the logits that fits on the other folds gave it. */

@@ -4,60 +4,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RunError, UserError } from '../errors.js';
 import { auroc } from '../metrics/probe-metrics.js';
-import { deriveSeed, seededRandom } from '../metrics/random.js';
-import type { FeatureSpec, ReferenceModel } from './features.js';
+import { deriveSeed } from '../metrics/random.js';
+import { PLANTED_ATTEMPTS, PLANTED_BAND, plantedTasks, standInReference } from '../../tests/planted-tasks.js';
+import type { FeatureSpec } from './features.js';
 import { compareWithBaselines } from './held-out.js';
 import { scoreTexts } from './probe.js';
 import { loadProbe, saveProbe } from './probe-file.js';
-import type { LabelledTask } from './labels.js';
 import { trainProbes } from './train-probes.js';
 import type { ProbeInput, ProbeSettings, TrainedProbes } from './train-probes.js';
 
-const K = 4;
-const band = { min: 1, max: 2 };
-const WIDTH = 3;
-
-/**
- * A stand-in for a language model: a text is words of one letter, a token a letter, and a state's first number the share of `a` among
- * tokens at layer 1 and noise elsewhere.
- */
-const reference: ReferenceModel = {
-  folder: '/models/stand-in',
-  hash: 'f'.repeat(64),
-  config: { width: WIDTH, maxPositions: 40 } as ReferenceModel['config'],
-  tokenizer: {
-    prompt: (text: string) => [0, ...[...text].map((letter) => letter.charCodeAt(0) - 96)],
-  } as ReferenceModel['tokenizer'],
-  hiddenStates: async ({ sequences, layers, poolings }) =>
-    new Map(
-      layers.map((layer) => {
-        const data = sequences.flatMap((sequence) => {
-          const share = sequence.filter((token) => token === 1).length / sequence.length;
-          return poolings.flatMap((pooling) => {
-            const random = seededRandom(`${layer} ${pooling} ${sequence.join()}`);
-            return [layer === 1 && pooling === 'mean' ? share : random(), random(), random()];
-          });
-        });
-        return [layer, { shape: [sequences.length, poolings.length, WIDTH], data: Float32Array.from(data) }];
-      }),
-    ),
-};
-
-/** Texts of equal length, all different; passes ~ Binomial(K, p), p falling as the share of `a` grows. */
-function plantedTasks(count: number): LabelledTask[] {
-  const random = seededRandom('planted tasks');
-  const texts = new Set<string>();
-  return Array.from({ length: count }, (_, i) => {
-    const share = 0.9 * random();
-    const letter = (): string => (random() < share ? 'a' : 'bcdefgh'[Math.floor(random() * 7)]!);
-    let text = '';
-    do text = Array.from({ length: 30 }, letter).join('');
-    while (texts.has(text));
-    texts.add(text);
-    const p = 1 / (1 + Math.exp(8 * (share - 0.4)));
-    return { id: `task ${i}`, text, passes: Array.from({ length: K }, random).filter((u) => u < p).length };
-  });
-}
+const K = PLANTED_ATTEMPTS;
+const band = PLANTED_BAND;
+const reference = standInReference;
 
 const informative: FeatureSpec = [{ layer: 1, pooling: 'mean' }];
 const noise: FeatureSpec = [{ layer: 2, pooling: 'last' }];
