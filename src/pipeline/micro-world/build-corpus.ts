@@ -1,23 +1,31 @@
-/** Builds what the micro-world's models are trained on: the tokenizer, then the corpus it encodes. */
+/** Builds what the micro-world's models are trained on: tokenizers, then the corpus, and a model's documents from it. */
 import { join } from 'node:path';
-import { sampleCorpus, writeCorpus, type EncodedDocument } from './corpus.js';
+import { readCorpus, sampleCorpus, writeCorpus, type CorpusDocument, type EncodedDocument } from './corpus.js';
+import { functionTask, inputQuestion, proposal, sampleFunctionQuestions } from './documents.js';
 import type { Evaluate } from './evaluation.js';
-import { trainBytePairEncoding, writeTokenizer } from './tokenizer-training.js';
+import { TOKENIZERS, type CorpusRecipe } from './recipe.js';
+import {
+  readBytePairEncoding,
+  trainBytePairEncoding,
+  writeTokenizer,
+  type BytePairEncoding,
+} from './tokenizer-training.js';
+import type { DocumentKind, Documents } from './training.js';
 
 const TOKENIZER_DOCUMENTS = 20_000;
-const VOCABULARY_SIZE = 280;
 const LONGEST_TASK_TOKENS = 75;
 
+/** The corpus is kept in this tokenizer's ids. */
+const CORPUS_TOKENIZER = 'boilerplate';
+
+/** The parts of the corpus: documents of code_o, and questions about functions. */
+export const CORPUS_PARTS = ['train', 'held-out', 'functions/train', 'functions/held-out'] as const;
+
 export interface CorpusBuild {
-  readonly seed: number | string;
-  /** Documents to train on, and documents held out; no task is in both. */
-  readonly trainingDocuments: number;
-  readonly heldOutDocuments: number;
+  readonly recipe: CorpusRecipe;
   readonly evaluate: Evaluate;
-  /** Where `train/` and `held-out/` are written. */
-  readonly corpusDirectory: string;
-  /** One directory a model; each gets the same tokenizer. */
-  readonly tokenizerDirectories: readonly string[];
+  /** Where the corpus's parts and `tokenizers/` are written. */
+  readonly directory: string;
   readonly onProgress?: (documents: number) => void;
 }
 
@@ -30,29 +38,30 @@ export interface CorpusStatistics {
   readonly longestTaskTokens: number;
 }
 
-/** Train the tokenizer and write it, then sample the corpus and write it. The same seed writes the same bytes. */
+/** Train the tokenizers and write them, then sample the corpus and write it. The same seed writes the same bytes. */
 export async function buildCorpus(build: CorpusBuild): Promise<CorpusStatistics> {
-  const { seed, evaluate } = build;
+  const { evaluate, directory } = build;
+  const { seed, heldOutDocuments, trainingDocuments, trainingFunctions } = build.recipe;
   const sample = await sampleCorpus({ seed, count: TOKENIZER_DOCUMENTS, evaluate });
-  const tokenizer = trainBytePairEncoding(
-    sample.map(({ task, output }) => task + output),
-    VOCABULARY_SIZE,
-  );
-  for (const directory of build.tokenizerDirectories) writeTokenizer(tokenizer, directory);
-
+  for (const [name, { vocabulary, pattern }] of Object.entries(TOKENIZERS)) {
+    const texts = sample.map(({ task, output }) => task + output);
+    writeTokenizer(trainBytePairEncoding(texts, vocabulary, pattern), tokenizerDirectory(directory, name));
+  }
+  const tokenizer = readBytePairEncoding(tokenizerDirectory(directory, CORPUS_TOKENIZER));
   const documents = await sampleCorpus({
     seed,
-    count: build.heldOutDocuments + build.trainingDocuments,
+    count: heldOutDocuments + trainingDocuments,
     evaluate,
     accept: ({ task }) => tokenizer.encode(task).length <= LONGEST_TASK_TOKENS,
     ...(build.onProgress && { onProgress: build.onProgress }),
   });
-  const encoded: EncodedDocument[] = documents.map(({ task, output }) => ({
-    task: tokenizer.encode(task),
-    output: tokenizer.encode(output),
-  }));
-  writeCorpus(join(build.corpusDirectory, 'held-out'), encoded.slice(0, build.heldOutDocuments));
-  writeCorpus(join(build.corpusDirectory, 'train'), encoded.slice(build.heldOutDocuments));
+  const functions = await sampleFunctionQuestions({ seed, count: heldOutDocuments + trainingFunctions, evaluate });
+  const encoded = documents.map((document) => encode(tokenizer, document));
+  const encodedFunctions = functions.map((document) => encode(tokenizer, document));
+  writeCorpus(join(directory, 'functions/held-out'), encodedFunctions.slice(0, heldOutDocuments));
+  writeCorpus(join(directory, 'functions/train'), encodedFunctions.slice(heldOutDocuments));
+  writeCorpus(join(directory, 'held-out'), encoded.slice(0, heldOutDocuments));
+  writeCorpus(join(directory, 'train'), encoded.slice(heldOutDocuments));
 
   const mean = (length: (document: EncodedDocument) => number): number =>
     encoded.reduce((sum, document) => sum + length(document), 0) / encoded.length;
@@ -63,4 +72,39 @@ export async function buildCorpus(build: CorpusBuild): Promise<CorpusStatistics>
     meanOutputTokens: mean(({ output }) => output.length),
     longestTaskTokens: encoded.reduce((longest, { task }) => Math.max(longest, task.length), 0),
   };
+}
+
+export function tokenizerDirectory(directory: string, name: string): string {
+  return join(directory, 'tokenizers', name);
+}
+
+function encode(tokenizer: BytePairEncoding, { task, output }: CorpusDocument): EncodedDocument {
+  return { task: tokenizer.encode(task), output: tokenizer.encode(output) };
+}
+
+/** The documents of these kinds in a tokenizer's ids, made of the corpus. */
+export function readDocuments(
+  directory: string,
+  split: 'train' | 'held-out',
+  tokenizer: BytePairEncoding,
+  kinds: readonly DocumentKind[],
+): Documents {
+  const kept = readBytePairEncoding(tokenizerDirectory(directory, CORPUS_TOKENIZER));
+  const read = (part: string): CorpusDocument[] =>
+    readCorpus(join(directory, part)).map(({ task, output }) => ({
+      task: kept.decode(task),
+      output: kept.decode(output),
+    }));
+  const programs = read(split);
+  const functions = read(`functions/${split}`);
+  const written: Record<DocumentKind, () => CorpusDocument[]> = {
+    code_o: () => programs,
+    code_i: () => programs.map((document) => proposal('code_i', document)),
+    'code_i question': () => programs.map(inputQuestion),
+    code_f: () => functions.map((question) => proposal('code_f', functionTask(question))),
+    'code_f question': () => functions,
+  };
+  return Object.fromEntries(
+    kinds.map((kind) => [kind, written[kind]().map((document) => encode(tokenizer, document))]),
+  );
 }

@@ -1,18 +1,17 @@
-/** Behind `npm run build:micro-world`: corpus → tokenizer → the two models → their cards. Each part that is already there is kept. */
+/** Behind `npm run build:micro-world`: corpus → tokenizers → models → their cards. Each part that is already there is kept. */
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkpointHash, openCheckpoint } from '../../lm/checkpoint.js';
 import { createWasmSandbox } from '../../sandbox/wasm/wasm-sandbox.js';
 import { writeFileAtomic } from '../../store/files.js';
 import type { ProgressFactory } from '../progress.js';
-import { buildCorpus } from './build-corpus.js';
-import { readCorpus } from './corpus.js';
+import { buildCorpus, CORPUS_PARTS, readDocuments, tokenizerDirectory } from './build-corpus.js';
 import { evaluateInSandbox } from './evaluation.js';
 import type { CorpusRecipe, ModelRecipe } from './recipe.js';
-import { evaluateHeldOut, trainFromScratch } from './training.js';
-import type { HeldOutReport } from './training.js';
+import { readBytePairEncoding } from './tokenizer-training.js';
+import { DOCUMENT_KINDS, evaluateHeldOut, trainFromScratch } from './training.js';
+import type { DocumentKind, HeldOutReport, TrainingStage } from './training.js';
 
-const TOKENIZER = 'tokenizer';
 const TOKENIZER_FILES = ['tokenizer.json', 'tokenizer_config.json'] as const;
 
 export interface MicroWorldBuild {
@@ -25,37 +24,44 @@ export interface MicroWorldBuild {
   readonly progress: ProgressFactory;
 }
 
+/** Losses on held-out documents, a kind each. */
+export type HeldOutReports = Readonly<Partial<Record<DocumentKind, HeldOutReport>>>;
+
 /** Build all that is not there yet. A stopped build goes on where it was. */
 export async function buildMicroWorld(build: MicroWorldBuild): Promise<void> {
   const { corpus, cache } = build;
   await ensureCorpus(build);
-  const documents = readCorpus(join(cache, 'train'));
-  const heldOut = readCorpus(join(cache, 'held-out'));
   for (const recipe of build.models) {
     const folder = join(cache, recipe.name);
     mkdirSync(folder, { recursive: true });
+    const tokenizer = readBytePairEncoding(tokenizerDirectory(cache, recipe.tokenizer));
+    const kinds = DOCUMENT_KINDS.filter((kind) => recipe.training.stages.some(({ mixture }) => kind in mixture));
     const progress = build.progress(`train ${recipe.name}`);
+    const documents = readDocuments(cache, 'train', tokenizer, kinds);
     const state = join(folder, 'state.safetensors');
     await trainFromScratch(folder, state, recipe.config, documents, recipe.training, ({ documents: done, of, loss }) =>
       progress.update(done, of, `loss ${loss.toFixed(3)}`),
     );
-    const report = await evaluateHeldOut(folder, heldOut, recipe.training.threads);
-    progress.done(`pass probability ${report.passProbability.toFixed(3)} on held-out tasks`);
-    ship(build, recipe, report, corpus);
+    const heldOut = readDocuments(cache, 'held-out', tokenizer, kinds);
+    const reports: Partial<Record<DocumentKind, HeldOutReport>> = {};
+    for (const kind of kinds) reports[kind] = await evaluateHeldOut(folder, heldOut[kind]!, recipe.training.threads);
+    progress.done(
+      kinds.map((kind) => `${kind}: pass probability ${reports[kind]!.passProbability.toFixed(3)}`).join(', '),
+    );
+    ship(build, recipe, reports, corpus);
   }
 }
 
 async function ensureCorpus({ corpus, cache, progress }: MicroWorldBuild): Promise<void> {
-  if (existsSync(join(cache, 'train', 'lengths.u8')) && existsSync(join(cache, TOKENIZER, TOKENIZER_FILES[0]))) return;
+  if (CORPUS_PARTS.every((part) => existsSync(join(cache, part, 'lengths.u8')))) return;
   const sandbox = await createWasmSandbox();
   const sampling = progress('corpus');
   try {
     const total = corpus.trainingDocuments + corpus.heldOutDocuments;
     await buildCorpus({
-      ...corpus,
+      recipe: corpus,
       evaluate: evaluateInSandbox(sandbox),
-      corpusDirectory: cache,
-      tokenizerDirectories: [join(cache, TOKENIZER)],
+      directory: cache,
       onProgress: (done) => sampling.update(Math.min(done, total), total),
     });
     sampling.done(`${corpus.trainingDocuments} documents and ${corpus.heldOutDocuments} held out`);
@@ -65,20 +71,21 @@ async function ensureCorpus({ corpus, cache, progress }: MicroWorldBuild): Promi
 }
 
 /** Copy checkpoint and tokenizer to where they are wanted, with a model card. */
-function ship(build: MicroWorldBuild, recipe: ModelRecipe, report: HeldOutReport, corpus: CorpusRecipe): void {
+function ship(build: MicroWorldBuild, recipe: ModelRecipe, reports: HeldOutReports, corpus: CorpusRecipe): void {
   const target = join(build.target, recipe.name);
   mkdirSync(target, { recursive: true });
   for (const file of ['config.json', 'model.safetensors'])
     cpSync(join(build.cache, recipe.name, file), join(target, file));
-  for (const file of TOKENIZER_FILES) cpSync(join(build.cache, TOKENIZER, file), join(target, file));
-  writeModelCard(target, recipe, report, corpus);
+  for (const file of TOKENIZER_FILES)
+    cpSync(join(tokenizerDirectory(build.cache, recipe.tokenizer), file), join(target, file));
+  writeModelCard(target, recipe, reports, corpus);
 }
 
 /** `card.json` for programs, `README.md` in Hugging Face's form for people. */
 export function writeModelCard(
   target: string,
   recipe: ModelRecipe,
-  heldOut: HeldOutReport,
+  heldOut: HeldOutReports,
   corpus: CorpusRecipe,
 ): void {
   const { entries } = openCheckpoint(target);
@@ -109,11 +116,25 @@ ${recipe.purpose}
 | | |
 | --- | --- |
 | parameters | ${parameters.toLocaleString('en')} (float32) |
-| shape | ${config.layers} layers, width ${config.width}, ${config.heads} heads, feed-forward ${config.feedForward}, vocabulary ${config.vocabulary}; Llama's architecture |
-| trained on | ${training.documents.toLocaleString('en')} documents, batches of ${training.batch}, AdamW, peak learning rate ${training.learningRate}; task tokens weigh ${training.taskWeight}, output tokens 1 |
-| held-out loss | ${heldOut.taskLoss.toFixed(3)} nats a task token, ${heldOut.outputLoss.toFixed(3)} nats an output |
-| held-out pass probability | ${heldOut.passProbability.toFixed(3)}, mean over ${corpus.heldOutDocuments} tasks |
+| shape | ${config.family}: ${config.layers} layers, width ${config.width}, ${config.heads} heads (${config.kvHeads} of keys and values), feed-forward ${config.feedForward}, vocabulary ${config.vocabulary} |
+| trained in | ${training.stages.map(describeStage).join('; then ')}; batches of ${training.batch}, AdamW; task tokens weigh ${training.taskWeight}, output tokens 1 |
 | sha256 | \`${card.sha256}\` |
+
+On ${corpus.heldOutDocuments.toLocaleString('en')} held-out documents of each kind:
+
+| | nats a task token | nats an answer | probability of the answer |
+| --- | --- | --- | --- |
+${Object.entries(heldOut)
+  .map(
+    ([kind, { taskLoss, outputLoss, passProbability }]) =>
+      `| ${kind} | ${taskLoss.toFixed(3)} | ${outputLoss.toFixed(3)} | ${passProbability.toFixed(3)} |`,
+  )
+  .join('\n')}
+
+\`code_o\`, \`code_i\` and \`code_f\` are tasks as a generator writes them, with the call's output as the answer. A question of \`code_i\` shows the
+program and its output, and other inputs than the one it was made from are right too, so a solver passes more often than this probability; a
+question of \`code_f\` shows five pairs, for functions of one parameter and one expression: a smaller family than that of the other two, since
+what a larger program does, five pairs do not tell a model of this size.
 
 The documents are sampled from a grammar of short Python functions, their outputs computed in the sandbox; nothing in them was written by a
 person. It knows nothing else: it is no general model of code.
@@ -121,4 +142,9 @@ person. It knows nothing else: it is no general model of code.
 Rebuild it with \`npm run build:micro-world\`.
 `,
   );
+}
+
+function describeStage({ documents, mixture, learningRate }: TrainingStage): string {
+  const shares = Object.entries(mixture).map(([kind, share]) => `${kind} ${(100 * share).toFixed(0)}%`);
+  return `${documents.toLocaleString('en')} documents (${shares.join(', ')}), peak learning rate ${learningRate}`;
 }

@@ -5,10 +5,14 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { keptShare, readCorpus, sampleCorpus, writeCorpus } from './corpus.js';
 import type { Evaluate } from './evaluation.js';
 
+/** The output, and seven others of which so many are distinct from it and one another. */
+const outputs = (output: string | null, distinct = 8): (string | null)[] =>
+  Array.from({ length: 8 }, (_, index) => (index === 0 || index >= distinct ? output : `${index}`));
+
 const always =
-  (output: string | null, distinctOutputs = 8): Evaluate =>
+  (output: string | null): Evaluate =>
   (programs) =>
-    Promise.resolve(programs.map(() => ({ output, distinctOutputs })));
+    Promise.resolve(programs.map(() => outputs(output)));
 
 describe('sampleCorpus', () => {
   it('gives the same documents for the same seed, and a larger count only adds some', async () => {
@@ -34,10 +38,10 @@ describe('sampleCorpus', () => {
     const evaluate: Evaluate = (programs) =>
       Promise.resolve(
         programs.map((_, index) => {
-          if (index % 4 === 0) return { output: null, distinctOutputs: 8 };
-          if (index % 4 === 1) return { output: `'${'A'.repeat(35)}'`, distinctOutputs: 8 };
-          if (index % 4 === 2) return { output: '[5, 5]', distinctOutputs: 5 };
-          return { output: `'${'B'.repeat(34)}'`, distinctOutputs: 6 };
+          if (index % 4 === 0) return outputs(null);
+          if (index % 4 === 1) return outputs(`'${'A'.repeat(35)}'`);
+          if (index % 4 === 2) return outputs('[5, 5]', 5);
+          return outputs(`'${'B'.repeat(34)}'`, 6);
         }),
       );
     const documents = await sampleCorpus({ seed: 5, count: 500, evaluate });

@@ -2,11 +2,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveSeed, seededRandom } from '../../metrics/random.js';
-import type { Evaluate } from './evaluation.js';
+import { guardedCalls, type Evaluate } from './evaluation.js';
 import { sampleProgram, taskText, type SampledProgram } from './language.js';
 
 const BATCH = 1000;
-const LONGEST_OUTPUT = 36;
+export const LONGEST_OUTPUT = 36;
 const FEWEST_DISTINCT_OUTPUTS = 6;
 
 /** A task as text with its answer, both ending in a newline. */
@@ -50,10 +50,11 @@ export async function sampleCorpus(request: CorpusRequest): Promise<CorpusDocume
   for (let batch = 0; documents.length < request.count; batch++) {
     const programs = sampleBatch(request.seed, batch, seen);
     const thinning = seededRandom(deriveSeed(request.seed, 'micro-world thinning', batch));
-    const evaluations = await request.evaluate(programs);
-    for (const [index, { output, distinctOutputs }] of evaluations.entries()) {
+    const evaluations = await request.evaluate(programs.map(guardedCalls));
+    for (const [index, outputs] of evaluations.entries()) {
       const kept = thinning();
-      if (output === null || output.length > LONGEST_OUTPUT || distinctOutputs < FEWEST_DISTINCT_OUTPUTS) continue;
+      const output = outputs[0] ?? null;
+      if (output === null || output.length > LONGEST_OUTPUT || canBeGuessed(outputs)) continue;
       if (kept >= keptShare(output)) continue;
       const document = { task: taskText(programs[index]!), output: `${output}\n` };
       if (request.accept?.(document) ?? true) documents.push(document);
@@ -61,6 +62,11 @@ export async function sampleCorpus(request: CorpusRequest): Promise<CorpusDocume
     request.onProgress?.(documents.length);
   }
   return documents.slice(0, request.count);
+}
+
+/** Too few distinct outputs; raising counts as one. */
+export function canBeGuessed(outputs: readonly (string | null)[]): boolean {
+  return new Set(outputs).size < FEWEST_DISTINCT_OUTPUTS;
 }
 
 /** The programs of one batch that no earlier batch has drawn. */

@@ -13,25 +13,28 @@ const SHORTEST = 2;
 const PROGRAMS_A_RUN = 250;
 const TIMEOUT_MS = 60_000;
 
-/** What a program gave. */
-export interface Evaluation {
-  /** `repr` of the result; null when the program raised or returned `None`. */
-  readonly output: string | null;
-  /** Distinct outputs over the input and its perturbations; raising counts as one output. */
-  readonly distinctOutputs: number;
+/** A program and the inputs to put to it, each the text between the brackets of `f(…)`. */
+export interface Calls {
+  readonly snippet: string;
+  readonly inputs: readonly string[];
 }
 
-/** Evaluates programs, in the order given. */
-export type Evaluate = (programs: readonly SampledProgram[]) => Promise<Evaluation[]>;
+/** For each program, in the order given, the `repr` of every result; null where it raised or returned `None`. */
+export type Evaluate = (programs: readonly Calls[]) => Promise<(string | null)[][]>;
+
+/** A program's own input, then the perturbed ones. */
+export function guardedCalls(program: SampledProgram): Calls {
+  return { snippet: program.snippet, inputs: [program.input, ...perturbedInputs(program, PERTURBATIONS)] };
+}
 
 /**
  * Other inputs of the same types: integers 0–40, strings over A–F and lists of digits whose length differs by at most one (and
  * is at least 2). They follow from the task's text alone.
  */
-export function perturbedInputs(program: SampledProgram): string[] {
+export function perturbedInputs(program: SampledProgram, count: number): string[] {
   const random = seededRandom(deriveSeed(taskText(program), 'perturbed inputs', 0));
   const literals = program.input.match(/\[[^\]]*\]|'[^']*'|-?\d+/g) ?? [];
-  return Array.from({ length: PERTURBATIONS }, () => literals.map((literal) => perturbed(literal, random)).join(', '));
+  return Array.from({ length: count }, () => literals.map((literal) => perturbed(literal, random)).join(', '));
 }
 
 function perturbed(literal: string, random: () => number): string {
@@ -48,14 +51,14 @@ function perturbed(literal: string, random: () => number): string {
 }
 
 /**
- * Python that evaluates the programs when its `f()` is called: one line a program, `distinct outputs<TAB>output`, all of it as
+ * Python that evaluates the programs when its `f()` is called: one line a program, its outputs between tabs, all of it as
  * hexadecimal UTF-8, so that its `repr` needs no unescaping. Errors stay within their program.
  */
-export function evaluationCode(programs: readonly SampledProgram[]): string {
+export function evaluationCode(programs: readonly Calls[]): string {
   // Inputs are literals that JSON has too, but for the quotes; reading JSON is much quicker than compiling literals.
-  const tasks = programs.map((program) => {
-    const inputs = [program.input, ...perturbedInputs(program)].map((input) => `[${input.replaceAll("'", '"')}]`);
-    return `[${JSON.stringify(program.snippet)}, [${inputs.join(', ')}]]`;
+  const tasks = programs.map(({ snippet, inputs }) => {
+    const lists = inputs.map((input) => `[${input.replaceAll("'", '"')}]`);
+    return `[${JSON.stringify(snippet)}, [${lists.join(', ')}]]`;
   });
   return `
 import json
@@ -72,21 +75,14 @@ def outputs(snippet, inputs):
             yield 'None'
 
 def f():
-    lines = []
-    for snippet, inputs in TASKS:
-        results = list(outputs(snippet, inputs))
-        lines.append(str(len(set(results))) + '\\t' + results[0])
-    return '\\n'.join(lines).encode().hex()
+    return '\\n'.join('\\t'.join(outputs(snippet, inputs)) for snippet, inputs in TASKS).encode().hex()
 `;
 }
 
 /** Reads the `repr` of what `evaluationCode`'s `f()` returned. */
-export function readEvaluations(representation: string): Evaluation[] {
+export function readEvaluations(representation: string): (string | null)[][] {
   const text = Buffer.from(representation.slice(1, -1), 'hex').toString('utf8');
-  return text.split('\n').map((line) => {
-    const [distinct, output] = line.split('\t') as [string, string];
-    return { output: output === 'None' ? null : output, distinctOutputs: Number(distinct) };
-  });
+  return text.split('\n').map((line) => line.split('\t').map((output) => (output === 'None' ? null : output)));
 }
 
 /**
@@ -94,7 +90,7 @@ export function readEvaluations(representation: string): Evaluation[] {
  * fails, since no sampled program should be able to make it.
  */
 export function evaluateInSandbox(sandbox: Sandbox): Evaluate {
-  const evaluateRun = async (programs: readonly SampledProgram[]): Promise<Evaluation[]> => {
+  const evaluateRun = async (programs: readonly Calls[]): Promise<(string | null)[][]> => {
     const program = { code: evaluationCode(programs), calls: [''] };
     const { calls } = await sandbox.run(program, { limits: { timeoutMs: TIMEOUT_MS }, determinism: false });
     const { outcome, repr, detail } = calls[0]!;
@@ -103,7 +99,7 @@ export function evaluateInSandbox(sandbox: Sandbox): Evaluate {
     return readEvaluations(repr);
   };
   return async (programs) => {
-    const runs: SampledProgram[][] = [];
+    const runs: Calls[][] = [];
     for (let start = 0; start < programs.length; start += PROGRAMS_A_RUN) {
       runs.push(programs.slice(start, start + PROGRAMS_A_RUN));
     }

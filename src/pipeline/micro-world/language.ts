@@ -63,6 +63,23 @@ function draftProgram(random: () => number): SampledProgram {
   return { snippet: draft.lines.join('\n'), input: types.map((type) => argument(draft, type)).join(', ') };
 }
 
+const INDUCED_DEPTHS = [1, 1, 1, 1, 2];
+
+/**
+ * Draw a program of the family whose functions are to be found from examples: one parameter and one expression of it, mostly a single
+ * operation. What a larger program does, five examples do not tell a model of this size.
+ */
+export function sampleFunction(random: () => number): SampledProgram {
+  const type = new Draft(random, new Map()).choose(['list', 'list', 'string', 'string', 'integer'] as const);
+  for (;;) {
+    const draft = new Draft(random, new Map([['x', type]]));
+    const depth = draft.choose(INDUCED_DEPTHS);
+    const body = expression(draft, draft.chance(0.7) ? type : 'integer', depth);
+    const program = { snippet: `def f(x):\n    return ${body}`, input: argument(draft, type) };
+    if (readsEveryParameter(program.snippet)) return program;
+  }
+}
+
 /** The task as the models read it, ending in the newline after the call. */
 export function taskText(program: SampledProgram): string {
   return `${program.snippet}\n>>> f(${program.input})\n`;

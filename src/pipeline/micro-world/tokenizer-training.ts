@@ -1,5 +1,5 @@
 /** Trains the micro-world's byte-pair encoding and writes it as a Hugging Face tokenizer. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Special tokens in the order of their ids: 0, 1, 2. */
@@ -12,6 +12,9 @@ export const SPECIAL_TOKENS = ['<pad>', '<bos>', '<eos>'] as const;
 export const PRE_TOKENS =
   'def f\\(|\\n>>> f\\(|\\n +(?:return |for |if |while )?|\\n|[a-z_]+ ?|[A-Z]|[0-9]| ?[^A-Za-z0-9_ \\n]+ ?| ';
 
+/** Cuts of another family: words with the space before them, capitals in runs, and `def f(` in pieces. */
+export const WORD_PRE_TOKENS = '\\n>>> f\\(|\\n +|\\n| ?[A-Za-z_]+|[0-9]| ?[^A-Za-z0-9_ \\n]+| ';
+
 /** The characters that can be encoded: newline and printable ASCII. */
 const ALPHABET = ['\n', ...Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index))];
 
@@ -22,6 +25,8 @@ type Merge = readonly [left: string, right: string];
 
 /** A byte-pair encoding over characters. */
 export interface BytePairEncoding {
+  /** A regular expression for the pieces that text is cut into. */
+  readonly pattern: string;
   /** Token texts by id: special tokens, alphabet, merges. */
   readonly vocabulary: readonly string[];
   /** Pairs in the order in which they are merged. */
@@ -33,17 +38,22 @@ export interface BytePairEncoding {
 }
 
 /** The pieces of `text` between cuts; together they are the text. */
-export function preTokens(text: string): string[] {
-  return text.match(new RegExp(PRE_TOKENS, 'gu')) ?? [];
+export function preTokens(text: string, pattern = PRE_TOKENS): string[] {
+  return text.match(new RegExp(pattern, 'gu')) ?? [];
 }
 
 /**
  * Byte-pair encoding (Sennrich et al. 2016, https://arxiv.org/abs/1508.07909): start from characters, merge the most frequent
  * neighbouring pair until there are `vocabularySize` tokens or no pair is frequent; ties go to the pair that sorts last.
  */
-export function trainBytePairEncoding(texts: readonly string[], vocabularySize: number): BytePairEncoding {
+export function trainBytePairEncoding(
+  texts: readonly string[],
+  vocabularySize: number,
+  pattern = PRE_TOKENS,
+): BytePairEncoding {
   const counts = new Map<string, number>();
-  for (const text of texts) for (const piece of preTokens(text)) counts.set(piece, (counts.get(piece) ?? 0) + 1);
+  for (const text of texts)
+    for (const piece of preTokens(text, pattern)) counts.set(piece, (counts.get(piece) ?? 0) + 1);
   let words = Array.from(counts, ([piece, count]) => ({ tokens: [...piece], count }));
   const merges: Merge[] = [];
   while (SPECIAL_TOKENS.length + ALPHABET.length + merges.length < vocabularySize) {
@@ -52,7 +62,7 @@ export function trainBytePairEncoding(texts: readonly string[], vocabularySize: 
     merges.push(merge);
     words = words.map(({ tokens, count }) => ({ tokens: mergePair(tokens, merge), count }));
   }
-  return bytePairEncoding(merges);
+  return bytePairEncoding(merges, pattern);
 }
 
 function mostFrequentPair(words: readonly { tokens: readonly string[]; count: number }[]): Merge | null {
@@ -88,7 +98,7 @@ function mergePair(tokens: readonly string[], [left, right]: Merge): string[] {
   return merged;
 }
 
-function bytePairEncoding(merges: readonly Merge[]): BytePairEncoding {
+function bytePairEncoding(merges: readonly Merge[], pattern: string): BytePairEncoding {
   const vocabulary = [...SPECIAL_TOKENS, ...ALPHABET, ...merges.map(([left, right]) => left + right)];
   const ids = new Map(vocabulary.map((token, id) => [token, id]));
   const ranks = new Map(merges.map((merge, rank) => [JSON.stringify(merge), rank]));
@@ -116,15 +126,25 @@ function bytePairEncoding(merges: readonly Merge[]): BytePairEncoding {
   };
 
   return {
+    pattern,
     vocabulary,
     merges,
-    encode: (text) => preTokens(text).flatMap(encodePiece),
+    encode: (text) => preTokens(text, pattern).flatMap(encodePiece),
     decode: (tokenIds) => {
       let text = '';
       for (const id of tokenIds) if (id >= SPECIAL_TOKENS.length) text += vocabulary[id] ?? '';
       return text;
     },
   };
+}
+
+/** Read back what `writeTokenizer` wrote. */
+export function readBytePairEncoding(directory: string): BytePairEncoding {
+  const { model, pre_tokenizer: cuts } = JSON.parse(readFileSync(join(directory, 'tokenizer.json'), 'utf8')) as {
+    model: { merges: readonly Merge[] };
+    pre_tokenizer: { pattern: { Regex: string } };
+  };
+  return bytePairEncoding(model.merges, cuts.pattern.Regex);
 }
 
 /** Write `tokenizer.json` and `tokenizer_config.json` into `directory`, as Hugging Face's tokenizers library reads them. */
@@ -144,7 +164,7 @@ export function writeTokenizer(encoding: BytePairEncoding, directory: string): v
       special: true,
     })),
     normalizer: null,
-    pre_tokenizer: { type: 'Split', pattern: { Regex: PRE_TOKENS }, behavior: 'Isolated', invert: false },
+    pre_tokenizer: { type: 'Split', pattern: { Regex: encoding.pattern }, behavior: 'Isolated', invert: false },
     post_processor: null,
     decoder: { type: 'Fuse' },
     model: {

@@ -24,20 +24,33 @@ const SPECIAL_IDS = {
   eos: SPECIAL_TOKENS.indexOf('<eos>'),
 };
 
-export interface TrainingSettings {
-  readonly seed: number;
+/** What is trained on, by kind: tasks of each type as a generator writes them, and the questions of those whose question is another text. */
+export const DOCUMENT_KINDS = ['code_o', 'code_i', 'code_f', 'code_i question', 'code_f question'] as const;
+export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
+export type Documents = Readonly<Partial<Record<DocumentKind, readonly EncodedDocument[]>>>;
+
+/** Training goes through its stages one after another; the optimiser's moments carry over. */
+export interface TrainingStage {
   /** Documents to train on, repeats counted. */
   readonly documents: number;
-  readonly batch: number;
+  /** Share of each kind. With a single kind a pass is over all its documents, else the stage is one pass over a draw of each. */
+  readonly mixture: Readonly<Partial<Record<DocumentKind, number>>>;
+  /** The peak, reached after the warm-up; it then falls linearly to a twentieth. */
   readonly learningRate: number;
   readonly warmUpSteps: number;
+  /** Share of the documents, at the start, drawn only from those whose task has at most `shortTokens` tokens. */
+  readonly shortShare: number;
+}
+
+export interface TrainingSettings {
+  readonly seed: number;
+  readonly batch: number;
   readonly weightDecay: number;
   /** Weight of a task's tokens in the loss; the output's weigh 1. */
   readonly taskWeight: number;
-  /** Share of the documents, at the start, drawn only from tasks of at most `shortTokens` tokens. */
-  readonly shortShare: number;
   readonly shortTokens: number;
   readonly threads: number;
+  readonly stages: readonly TrainingStage[];
 }
 
 export interface HeldOutReport {
@@ -80,7 +93,7 @@ export async function trainFromScratch(
   folder: string,
   stateFile: string,
   config: DecoderConfig,
-  documents: readonly EncodedDocument[],
+  documents: Documents,
   settings: TrainingSettings,
   onProgress: (progress: TrainingProgress) => void,
 ): Promise<void> {
@@ -89,21 +102,21 @@ export async function trainFromScratch(
   const checkpoint = openCheckpoint(folder);
   const state = resumed ? readTrainerState(stateFile) : freshState(readWeights(checkpoint));
   const trainer = await Trainer.create(checkpoint, 'weights', state, { provider: 'cpu', threads: settings.threads });
-  const steps = Math.floor(settings.documents / settings.batch);
-  const batches = documentBatches(documents, settings);
+  const schedule = stepSchedule(settings);
+  const steps = schedule.length;
+  const batches = allBatches(documents, settings);
   for (let step = 0; step < state.step; step++) batches.next();
   const started = performance.now();
   let surprise = 0;
   let weight = 0;
   for (let step = state.step; step < steps; step++) {
-    const batch = supervisedBatch(batches.next().value, settings.taskWeight);
+    const batch = supervisedBatch(batches.next().value!, settings.taskWeight);
     const tokens = batch.mask.reduce((a, b) => a + b, 0);
     const { logProbs } = await trainer.accumulate(batch, { tokens, clip: 1, kl: 0, entropy: 0 });
     surprise -= logProbs.reduce((sum, lp, i) => sum + lp * batch.mask[i]!, 0);
     weight += tokens;
     await trainer.step({
-      learningRate:
-        settings.learningRate * Math.min(1, (step + 1) / settings.warmUpSteps) * (1 - (0.95 * step) / steps),
+      learningRate: schedule[step]!,
       beta1: 0.9,
       beta2: 0.98,
       epsilon: 1e-8,
@@ -132,24 +145,62 @@ const SAVE_EVERY = 500;
 /** Batches that are sorted by length together, so that a batch's documents are of like length. */
 const BUCKET_BATCHES = 16;
 
+/** The learning rate of every step. */
+export function stepSchedule({ stages, batch }: Pick<TrainingSettings, 'stages' | 'batch'>): number[] {
+  return stages.flatMap(({ documents, learningRate, warmUpSteps }) => {
+    const steps = Math.floor(documents / batch);
+    return Array.from(
+      { length: steps },
+      (_, step) => learningRate * Math.min(1, (step + 1) / warmUpSteps) * (1 - (0.95 * step) / steps),
+    );
+  });
+}
+
+/** Each stage's batches, as many as it has steps. */
+function* allBatches(documents: Documents, settings: TrainingSettings): Generator<EncodedDocument[], undefined> {
+  for (const [index, stage] of settings.stages.entries()) {
+    const steps = Math.floor(stage.documents / settings.batch);
+    const random = seededRandom(deriveSeed(settings.seed, 'training order', index));
+    const batches = documentBatches(stageDocuments(documents, stage, random), stage, settings, random);
+    for (let step = 0; step < steps; step++) yield batches.next().value;
+  }
+}
+
+/** All documents of a stage's only kind, or a draw of each of its kinds: shuffled passes until its share is reached. */
+function stageDocuments(documents: Documents, stage: TrainingStage, random: () => number): EncodedDocument[] {
+  const mixture = Object.entries(stage.mixture) as [DocumentKind, number][];
+  const pools = mixture.map(([kind, share]) => {
+    const pool = documents[kind];
+    if (!pool?.length) throw new Error(`there are no ${kind} documents to train on`);
+    return { pool, count: Math.round(share * stage.documents) };
+  });
+  if (pools.length === 1) return [...pools[0]!.pool];
+  return pools.flatMap(({ pool, count }) => {
+    const drawn: EncodedDocument[] = [];
+    while (drawn.length < count) {
+      for (const document of shuffled(pool, random).slice(0, count - drawn.length)) drawn.push(document);
+    }
+    return drawn;
+  });
+}
+
 /** Batches for ever: shuffled passes over the documents, in buckets of like length; at first only short tasks. */
 function* documentBatches(
   documents: readonly EncodedDocument[],
-  settings: TrainingSettings,
+  { shortShare, documents: total }: TrainingStage,
+  { shortTokens, batch: size }: TrainingSettings,
+  random: () => number,
 ): Generator<EncodedDocument[], never> {
-  const random = seededRandom(deriveSeed(settings.seed, 'training order', 0));
-  const short = documents.filter((d) => d.task.length <= settings.shortTokens);
+  const short = documents.filter((d) => d.task.length <= shortTokens);
   let drawn = 0;
   for (;;) {
-    const onlyShort = drawn < settings.shortShare * settings.documents;
+    const onlyShort = drawn < shortShare * total;
     const pool = shuffled(onlyShort ? short : documents, random);
-    for (let at = 0; at < pool.length; at += BUCKET_BATCHES * settings.batch) {
-      if (onlyShort && drawn >= settings.shortShare * settings.documents) break;
-      const bucket = pool
-        .slice(at, at + BUCKET_BATCHES * settings.batch)
-        .sort((a, b) => documentLength(a) - documentLength(b));
-      const batches = Array.from({ length: Math.ceil(bucket.length / settings.batch) }, (_, i) =>
-        bucket.slice(i * settings.batch, (i + 1) * settings.batch),
+    for (let at = 0; at < pool.length; at += BUCKET_BATCHES * size) {
+      if (onlyShort && drawn >= shortShare * total) break;
+      const bucket = pool.slice(at, at + BUCKET_BATCHES * size).sort((a, b) => documentLength(a) - documentLength(b));
+      const batches = Array.from({ length: Math.ceil(bucket.length / size) }, (_, i) =>
+        bucket.slice(i * size, (i + 1) * size),
       );
       for (const batch of shuffled(batches, random)) {
         drawn += batch.length;
