@@ -42,12 +42,19 @@ test('topics by count, equals by name', () => {
 
 describe('an evaluation of eight generations', () => {
   const valid = (text: string, passes: number | null, topic: string): Generation => ({
+    type: 'code_o',
     valid: true,
     text,
     passes,
     topic,
   });
-  const invalid = (text: string): Generation => ({ valid: false, text, passes: null, topic: 'unparsable' });
+  const invalid = (text: string): Generation => ({
+    type: 'code_o',
+    valid: false,
+    text,
+    passes: null,
+    topic: 'unparsable',
+  });
   const summary = summariseEvaluation(
     [
       valid('a b c', 1, 'loops'), // in band
@@ -81,18 +88,35 @@ describe('an evaluation of eight generations', () => {
 
   test('diversity and topics of the valid tasks, repeats kept', () => {
     expect(summary.distinct3).toBeCloseTo(4 / 6, 12); // abc, abd, abe, abf in six texts
-    expect(summary.topTopic).toEqual({ name: 'loops', share: 4 / 6 });
+    expect(summary.topTopic).toEqual({ name: 'loops', share: 4 / 6, interval: wilsonInterval(4, 6) });
   });
 });
 
+test('the same text of another type is another task', () => {
+  const generations = ['code_o', 'code_i', 'code_i'].map((type) => ({
+    type,
+    valid: true,
+    passes: 2,
+    text: 'a',
+    topic: 't',
+  }));
+  expect(summariseEvaluation(generations, BAND)).toMatchObject({ unique: 2, uniqueFrontierRate: 2 / 3 });
+});
+
 test('diversity over the first texts only, so that arms compare at equal numbers', () => {
-  const generations = ['a b c', 'a b c', 'x y z'].map((text) => ({ valid: true, passes: 0, text, topic: 't' }));
+  const generations = ['a b c', 'a b c', 'x y z'].map((text) => ({
+    type: 'code_o',
+    valid: true,
+    passes: 0,
+    text,
+    topic: 't',
+  }));
   expect(summariseEvaluation(generations, BAND, { diversityTexts: 2 }).distinct3).toBe(0.5);
   expect(summariseEvaluation(generations, BAND).distinct3).toBeCloseTo(2 / 3, 12);
 });
 
 test('nothing valid: rates are zero, diversity and topic are undefined', () => {
-  const summary = summariseEvaluation([{ valid: false, passes: null, text: '', topic: '' }], BAND);
+  const summary = summariseEvaluation([{ type: 'code_o', valid: false, passes: null, text: '', topic: '' }], BAND);
   expect(summary).toMatchObject({
     frontierRate: 0,
     inBandOfValid: 0,
@@ -109,7 +133,7 @@ test('the interval of the unique frontier rate covers its expectation at least 9
     const sample = (): Generation[] =>
       Array.from({ length: 300 }, () => {
         const kind = Math.floor(kinds * random() ** 2);
-        return { valid: true, passes: kind % 3 === 0 ? 2 : 8, text: String(kind), topic: 't' };
+        return { type: 'code_o', valid: true, passes: kind % 3 === 0 ? 2 : 8, text: String(kind), topic: 't' };
       });
     const runs = Array.from({ length: 400 }, () => summariseEvaluation(sample(), BAND, { diversityTexts: 0 }));
     const expectation = runs.reduce((sum, run) => sum + run.uniqueFrontierRate, 0) / runs.length;

@@ -36,10 +36,12 @@ export function passCountHistogram(passes: Iterable<number>, attempts: number): 
 
 /** One fresh generation, re-scored by the solver. */
 export interface Generation {
+  /** The type of task that it was asked for. */
+  readonly type: string;
   readonly valid: boolean;
   /** Passed attempts out of the band's `of`; null when invalid, or when attempts were lost to infrastructure errors. */
   readonly passes: number | null;
-  /** The task as text (the completion's text when there is no task); what repeats and diversity are counted on. */
+  /** The task as text (the completion's text when there is no task); what repeats, within a type, and diversity are counted on. */
   readonly text: string;
   readonly topic: string;
 }
@@ -50,25 +52,27 @@ export interface TopicShare {
   readonly share: number;
 }
 
-/** What an evaluation measured; "all" is every generation, valid or not. */
-export interface EvaluationSummary {
+/** The most frequent topic. */
+export interface TopTopic {
+  readonly name: string;
+  readonly share: number;
+  /**
+   * Wilson 95% interval of the share. The topic was picked for being the most frequent, which favours the share a little where several are
+   * about as frequent.
+   */
+  readonly interval: Interval;
+}
+
+/** How often generations are valid and in band; "all" is every generation, valid or not. */
+export interface RateSummary {
   /** All generations. */
   readonly n: number;
-  /** Distinct texts among all generations. */
-  readonly unique: number;
   readonly valid: number;
   /** Tasks in band, repeats counted. */
   readonly frontier: number;
   /** In band / all, with its Wilson 95% interval. */
   readonly frontierRate: number;
   readonly frontierInterval: Interval;
-  /** Distinct texts in band / all. A text's first occurrence decides, so that a repeat is not another chance. */
-  readonly uniqueFrontierRate: number;
-  /**
-   * Wilson 95% interval of the same count. Repeats make the count of distinct texts vary less than a binomial count, so the interval
-   * is at least as wide as it must be. (A bootstrap is no help here: resampling with replacement makes repeats of its own.)
-   */
-  readonly uniqueFrontierInterval: Interval;
   /** In band / valid tasks that have all their attempts. */
   readonly inBandOfValid: number;
   /** Valid / all, with its Wilson 95% interval. */
@@ -76,11 +80,24 @@ export interface EvaluationSummary {
   readonly validityInterval: Interval;
   /** Valid tasks by passed attempts, 0 to K. Its sum falls short of `valid` by the tasks that lost attempts to errors. */
   readonly passCounts: readonly number[];
+  /** Among valid tasks; null when there are none. */
+  readonly topTopic: TopTopic | null;
+}
+
+/** What an evaluation measured. */
+export interface EvaluationSummary extends RateSummary {
+  /** Distinct texts among all generations. */
+  readonly unique: number;
+  /** Distinct texts in band / all. A text's first occurrence decides, so that a repeat is not another chance. */
+  readonly uniqueFrontierRate: number;
+  /**
+   * Wilson 95% interval of the same count. Repeats make the count of distinct texts vary less than a binomial count, so the interval
+   * is at least as wide as it must be. (A bootstrap is no help here: resampling with replacement makes repeats of its own.)
+   */
+  readonly uniqueFrontierInterval: Interval;
   /** Over the texts of valid tasks, repeats kept; null where undefined. */
   readonly selfBleu3: number | null;
   readonly distinct3: number | null;
-  /** The most frequent topic among valid tasks; null when there are none. */
-  readonly topTopic: { readonly name: string; readonly share: number } | null;
 }
 
 export interface SummaryOptions {
@@ -97,32 +114,51 @@ export function summariseEvaluation(
   band: Band,
   options: SummaryOptions = {},
 ): EvaluationSummary {
+  const n = generations.length;
+  const distinct = firstOccurrences(generations);
+  const uniqueFrontier = distinct.filter(
+    ({ valid, passes }) => valid && passes !== null && inBand(passes, band),
+  ).length;
+  const words = generations
+    .filter(({ valid }) => valid)
+    .slice(0, options.diversityTexts)
+    .map(({ text }) => codeWords(text));
+  return {
+    ...summariseRates(generations, band),
+    unique: distinct.length,
+    uniqueFrontierRate: share(uniqueFrontier, n),
+    uniqueFrontierInterval: wilsonInterval(uniqueFrontier, n),
+    selfBleu3: selfBleu3(words),
+    distinct3: distinctN(words, 3),
+  };
+}
+
+/** The rates of some generations, for example of those of one task type. */
+export function summariseRates(generations: readonly Generation[], band: Band): RateSummary {
   validateBand(band);
   const n = generations.length;
   const valid = generations.filter((generation) => generation.valid);
   const graded = valid.flatMap(({ passes }) => (passes === null ? [] : [passes]));
   const frontier = graded.filter((passes) => inBand(passes, band)).length;
-  const uniqueFrontier = firstOccurrences(generations).filter(
-    (generation) => generation.valid && generation.passes !== null && inBand(generation.passes, band),
-  ).length;
-  const words = valid.slice(0, options.diversityTexts).map(({ text }) => codeWords(text));
   const [topTopic] = topicShares(valid.map(({ topic }) => topic));
   return {
     n,
-    unique: new Set(generations.map(({ text }) => text)).size,
     valid: valid.length,
     frontier,
     frontierRate: share(frontier, n),
     frontierInterval: wilsonInterval(frontier, n),
-    uniqueFrontierRate: share(uniqueFrontier, n),
-    uniqueFrontierInterval: wilsonInterval(uniqueFrontier, n),
     inBandOfValid: share(frontier, graded.length),
     validity: share(valid.length, n),
     validityInterval: wilsonInterval(valid.length, n),
     passCounts: passCountHistogram(graded, band.of),
-    selfBleu3: selfBleu3(words),
-    distinct3: distinctN(words, 3),
-    topTopic: topTopic === undefined ? null : { name: topTopic.name, share: topTopic.share },
+    topTopic:
+      topTopic === undefined
+        ? null
+        : {
+            name: topTopic.name,
+            share: topTopic.share,
+            interval: wilsonInterval(topTopic.count, valid.length),
+          },
   };
 }
 
@@ -137,7 +173,10 @@ export function topicShares(topics: readonly string[]): TopicShare[] {
 
 function firstOccurrences(generations: readonly Generation[]): Generation[] {
   const seen = new Set<string>();
-  return generations.filter(({ text }) => !seen.has(text) && seen.add(text));
+  return generations.filter(({ type, text }) => {
+    const key = `${type}\n${text}`;
+    return !seen.has(key) && seen.add(key);
+  });
 }
 
 function share(part: number, whole: number): number {

@@ -41,7 +41,7 @@ export class TaskIndex {
   }
 
   add(task: TaskText): void {
-    this.#texts.add(exactKey(task));
+    this.#texts.add(taskKey(task));
     const shingles = this.#shingles(task);
     const key = shingles.toSorted((a, b) => a - b).join();
     if (this.#setIds.has(key)) return;
@@ -54,7 +54,7 @@ export class TaskIndex {
 
   /** Whether a task of this type with this very text is known. */
   has(task: TaskText): boolean {
-    return this.#texts.has(exactKey(task));
+    return this.#texts.has(taskKey(task));
   }
 
   /** Largest similarity to a known task, 0 to 1; 0 when none shares a shingle. */
@@ -92,7 +92,8 @@ export class TaskIndex {
   }
 }
 
-function exactKey({ type, text }: TaskText): string {
+/** Equal for tasks of one type with the same text, and for no others. */
+export function taskKey({ type, text }: TaskText): string {
   return `${type}\n${text}`;
 }
 

@@ -8,6 +8,7 @@ import { taskId } from '../store/rows.js';
 import { attemptTasks } from './attempts.js';
 import { requireTrained, trainedAdapter } from './checkpoints.js';
 import { openArmProbes, scoreTasks } from './probe-scores.js';
+import { taskText } from './diversity.js';
 import { propose } from './propose.js';
 import type { Workspace } from './workspace.js';
 
@@ -72,9 +73,9 @@ async function evaluateArm(workspace: Workspace, arm: string, adapter: Adapter |
 export function armGenerations({ store }: Pick<Workspace, 'store'>, arm: string): Generation[] {
   const passes = new Map(store.labelledTasks({ phase: PHASE, arm }).map((task) => [task.id, task.passes]));
   return store.tasks({ phase: PHASE, arm }).map((row) => ({
+    ...taskText(row),
     valid: row.valid,
     passes: passes.get(row.id) ?? null,
-    text: row.rendered ?? row.completion,
     topic: row.topic,
   }));
 }

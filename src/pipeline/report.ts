@@ -3,6 +3,7 @@ import { basename, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
 import { inBand, summariseEvaluation, topicShares } from '../metrics/frontier.js';
 import type { Generation } from '../metrics/frontier.js';
+import { taskKey } from '../metrics/near-duplicates.js';
 import { writeReport } from '../report/html.js';
 import type { ProbeReport, ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
@@ -11,6 +12,7 @@ import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
 import { armGenerations, rescoredBandRate } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
+import { armDiversities, ratesByType, taskText } from './diversity.js';
 import { probeReports } from './probe-report.js';
 
 /** Sample tasks shown of each arm. */
@@ -29,6 +31,7 @@ export function report(folder: string): Results {
       seed: run.seed,
       versions: run.versions,
       config: run.config,
+      topicRules: (run.config['topicRules'] as { readonly version: string }).version,
       arms: armResults({ config, store }, evaluated),
     };
     writeResults(join(folder, 'results.json'), results);
@@ -50,16 +53,17 @@ interface Source {
 function armResults(source: Source, arms: readonly string[]): ArmResult[] {
   const { config, store } = source;
   const generations = arms.map((arm) => armGenerations(source, arm));
-  // Diversity depends on the number of texts: every arm's is measured on as many as the smallest has.
-  const diversityTexts = Math.min(...generations.map((all) => all.filter(({ valid }) => valid).length));
+  const diversities = armDiversities(store, arms);
   const evaluations = store.evaluations();
   return arms.map((arm, i) => {
     const trained = config.arms[arm]!.reward !== 'none';
     const stored = evaluations.get(arm) as unknown as StoredEvaluation;
-    return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts }), {
+    return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts: diversities[i]!.texts }), {
       name: arm,
       seed: config.seed,
       seenBefore: seenBefore(source, arm, generations[i]!),
+      diversity: diversities[i]!,
+      byType: ratesByType(generations[i]!, config.domain.types, config.band),
       klPerSequence: store.steps(arm).at(-1)?.klPerSequence ?? null,
       claimedInBand: stored.claimedInBand,
       measuredInBand: stored.measuredInBand,
@@ -86,8 +90,8 @@ function seenBefore(
     ...store.tasks({ phase: 'label', arm: '', valid: true }),
     ...store.tasks({ phase: 'train-generator', arm, valid: true }),
   ];
-  const texts = new Set(earlier.map(({ rendered }) => rendered));
-  const seen = generations.filter(({ valid, text }) => valid && texts.has(text));
+  const known = new Set(earlier.map((row) => taskKey(taskText(row))));
+  const seen = generations.filter((generation) => generation.valid && known.has(taskKey(generation)));
   const frontier = seen.filter(({ passes }) => passes !== null && inBand(passes, config.band));
   return { valid: seen.length, frontier: frontier.length };
 }

@@ -2,22 +2,35 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Generation, summariseEvaluation, topicShares } from '../metrics/frontier.js';
+import { type Generation, summariseEvaluation, summariseRates, topicShares } from '../metrics/frontier.js';
 import { reportHtml, writeReport } from './html.js';
 import type { ReportData } from './report-data.js';
-import { armResult, writeResults } from './results.js';
+import { type ArmDiversity, armResult, writeResults } from './results.js';
 
 const BAND = { min: 1, max: 3, of: 8 };
 const HOSTILE = 'def f(x):\n    return "</pre><script>alert(1)</script>" if x < 3 else \'&\'\n>>> f(1)\n';
 
 function generations(inBand: number): Generation[] {
   return Array.from({ length: 100 }, (_, index) => ({
+    type: 'code_o',
     valid: index < 80,
     passes: index < inBand ? 2 : index < 80 ? 8 : null,
     text: `task ${index}`,
     topic: index % 3 === 0 ? 'for_loop' : 'slicing',
   }));
 }
+
+const DIVERSITY: ArmDiversity = {
+  texts: 80,
+  duplicates: { exact: 0.05, near: 0.25 },
+  novelty: { share: 0.4, interval: [0.3, 0.5], meanDistance: 0.125 },
+  effectiveTopics: { value: 1.9, interval: [1.7, 2] },
+  coverage: {
+    cells: { value: 21.5, interval: [18.25, 24.75] },
+    effectiveCells: { value: 9.5, interval: [8, 11] },
+  },
+  structure: { depth: 6.5, cyclomatic: 1.25, lines: 2.75, variables: 0.5 },
+};
 
 const arms = { base: generations(10), propel: generations(40) };
 const data: ReportData = {
@@ -27,12 +40,15 @@ const data: ReportData = {
     seed: 3,
     versions: { propel: '0.1.0' },
     config: { rl: { steps: 2 } },
+    topicRules: 'code-1',
     arms: Object.entries(arms).map(([name, rows]) => {
       const trained = name === 'propel';
       return armResult(summariseEvaluation(rows, BAND), {
         name,
         seed: 3,
         seenBefore: { valid: 4, frontier: trained ? 3 : 0 },
+        diversity: DIVERSITY,
+        byType: { code_o: summariseRates(rows, BAND) },
         klPerSequence: trained ? 2.5 : null,
         claimedInBand: trained ? 0.6 : null,
         measuredInBand: trained ? 0.5 : null,

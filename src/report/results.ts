@@ -1,6 +1,9 @@
 /** `results.json`: what a run measured, one entry an arm. */
-import type { EvaluationSummary } from '../metrics/frontier.js';
+import type { Estimate } from '../metrics/coverage.js';
+import type { EvaluationSummary, RateSummary, TopTopic } from '../metrics/frontier.js';
 import type { Interval } from '../metrics/interval.js';
+import type { DuplicateShares, Novelty } from '../metrics/near-duplicates.js';
+import type { StructuralCoverage, Structure } from '../metrics/structure.js';
 import { writeFileAtomic } from '../store/files.js';
 import type { Json } from '../store/rows.js';
 
@@ -27,7 +30,10 @@ export interface ArmResult {
   readonly passCounts: readonly number[];
   readonly selfBleu3: number | null;
   readonly distinct3: number | null;
-  readonly topTopic: { readonly name: string; readonly share: number } | null;
+  readonly topTopic: TopTopic | null;
+  readonly diversity: ArmDiversity;
+  /** One entry a task type, in the run's order. */
+  readonly byType: { readonly [type: string]: RateSummary };
   /** Nats from the reference a sequence, on the samples of the last step, so before its update; null for an untrained arm. */
   readonly klPerSequence: number | null;
   /** Mean probability of the band by the arm's probe over the evaluated valid tasks; null without a probe. */
@@ -40,17 +46,46 @@ export interface ArmResult {
   readonly seconds: { readonly [phase: string]: number };
 }
 
+/** How diverse an arm's valid tasks are, beside Self-BLEU-3, Distinct-3 and the top topic; null where there is no such task. */
+export interface ArmDiversity {
+  /**
+   * Valid tasks that everything which depends on their number is measured on, the same number for all arms: as many as the arm with the
+   * fewest has. Texts (Self-BLEU-3, Distinct-3, duplicates) are the first so many, coverage is that of so many in the mean.
+   */
+  readonly texts: number;
+  readonly duplicates: DuplicateShares | null;
+  /** Against the tasks that the run has labelled, over all valid tasks; null also when it has labelled none. */
+  readonly novelty: Novelty | null;
+  /** exp of the entropy over topics. */
+  readonly effectiveTopics: Estimate | null;
+  /** Of the space of syntax-tree depth × cyclomatic complexity × lines × variables. */
+  readonly coverage: StructuralCoverage | null;
+  /** Means over all valid tasks. */
+  readonly structure: Structure | null;
+}
+
 export interface Results {
   readonly seed: number;
   readonly versions: { readonly [name: string]: Json };
   readonly config: { readonly [key: string]: Json };
+  /** Version of the rules that topics are told by. */
+  readonly topicRules: string;
   readonly arms: readonly ArmResult[];
 }
 
 /** What an arm's result holds beside the summary of its evaluation. */
 export type ArmContext = Pick<
   ArmResult,
-  'name' | 'seed' | 'seenBefore' | 'klPerSequence' | 'claimedInBand' | 'measuredInBand' | 'solverTrials' | 'seconds'
+  | 'name'
+  | 'seed'
+  | 'seenBefore'
+  | 'diversity'
+  | 'byType'
+  | 'klPerSequence'
+  | 'claimedInBand'
+  | 'measuredInBand'
+  | 'solverTrials'
+  | 'seconds'
 >;
 
 /** An arm's entry, fields in the order that `results.json` shows them. */
@@ -73,6 +108,8 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
     selfBleu3: summary.selfBleu3,
     distinct3: summary.distinct3,
     topTopic: summary.topTopic,
+    diversity: context.diversity,
+    byType: context.byType,
     klPerSequence: context.klPerSequence,
     claimedInBand: context.claimedInBand,
     measuredInBand: context.measuredInBand,

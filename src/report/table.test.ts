@@ -6,10 +6,10 @@ import { armsTable } from './table.js';
 
 const summary = summariseEvaluation(
   [
-    { valid: true, passes: 2, text: 'a b c d', topic: 'slicing' },
-    { valid: true, passes: 8, text: 'a b c e', topic: 'slicing' },
-    { valid: false, passes: null, text: 'a', topic: 'unparsable' },
-    { valid: false, passes: null, text: 'b', topic: 'unparsable' },
+    { type: 'code_o', valid: true, passes: 2, text: 'a b c d', topic: 'slicing' },
+    { type: 'code_o', valid: true, passes: 8, text: 'a b c e', topic: 'slicing' },
+    { type: 'code_o', valid: false, passes: null, text: 'a', topic: 'unparsable' },
+    { type: 'code_o', valid: false, passes: null, text: 'b', topic: 'unparsable' },
   ],
   { min: 1, max: 3, of: 8 },
 );
@@ -17,6 +17,15 @@ const summary = summariseEvaluation(
 const context = {
   seed: 7,
   seenBefore: { valid: 1, frontier: 0 },
+  diversity: {
+    texts: 2,
+    duplicates: null,
+    novelty: null,
+    effectiveTopics: null,
+    coverage: null,
+    structure: null,
+  },
+  byType: {},
   klPerSequence: 1.5,
   claimedInBand: 0.5,
   measuredInBand: 0.5,
@@ -44,6 +53,8 @@ test("an arm's entry in results.json has these fields, in this order", () => {
     'selfBleu3',
     'distinct3',
     'topTopic',
+    'diversity',
+    'byType',
     'klPerSequence',
     'claimedInBand',
     'measuredInBand',
