@@ -7,7 +7,7 @@ import { calibrationFigure, outcomeFigures, type Series, trainingFigures } from 
 import { escapeXml } from './plots/svg.js';
 import type { ProbeReport, ReportData, SampleTask } from './report-data.js';
 import type { ArmResult } from './results.js';
-import { STYLE } from './style.js';
+import { htmlPage, table } from './page.js';
 
 /** Write the report, whole or not at all. */
 export function writeReport(path: string, data: ReportData): void {
@@ -18,26 +18,17 @@ export function writeReport(path: string, data: ReportData): void {
 export function reportHtml(data: ReportData): string {
   const { results, band } = data;
   const series: Series = new Map(results.arms.map(({ name }, index) => [name, index]));
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeXml(data.title)} · propel</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<h1>${escapeXml(data.title)}</h1>
+  return htmlPage(
+    data.title,
+    `<h1>${escapeXml(data.title)}</h1>
 <p class="soft">Seed ${results.seed}. A task is on the frontier, “in band”, when the solver passes ${band.min} to ${band.max} of ${band.of}
 attempts. Everything under Results was measured by the solver on fresh generations; a probe’s score is never a result.</p>
 ${resultsSection(data, series)}
 ${trainingSection(data, series)}
 ${probesSection(data.probes)}
 ${samplesSection(data)}
-${runSection(data)}
-</body>
-</html>
-`;
+${runSection(data)}`,
+  );
 }
 
 function resultsSection(data: ReportData, series: Series): string {
@@ -145,24 +136,6 @@ ${table(
 )}
 <details><summary>Versions and configuration</summary>
 <pre>${escapeXml(JSON.stringify({ versions: results.versions, config: results.config }, null, 2))}</pre></details>`;
-}
-
-interface Heading {
-  readonly heading: string;
-  readonly meaning?: string;
-}
-
-/** `wide`: the column, if any, that holds running text. */
-function table(headings: readonly Heading[], rows: readonly (readonly string[])[], wide?: number): string {
-  const head = headings.map(({ heading, meaning }, column) => {
-    const title = meaning === undefined ? '' : ` title="${escapeXml(meaning)}"`;
-    return `<th scope="col"${column === wide ? ' class="wide"' : ''}${title}>${escapeXml(heading)}</th>`;
-  });
-  const body = rows.map((cells) => {
-    const written = cells.map((cell, column) => `<td${column === wide ? ' class="wide"' : ''}>${escapeXml(cell)}</td>`);
-    return `<tr>${written.join('')}</tr>`;
-  });
-  return `<div class="scroll"><table><thead><tr>${head.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
 }
 
 function share(value: number | null): string {
