@@ -84,9 +84,9 @@ function functionDocument(
   inputs: readonly string[],
   outputs: readonly (string | null)[],
 ): CorpusDocument | null {
-  const pairs = inputs.flatMap((input, i) => (outputs[i] == null ? [] : [[input, outputs[i]] as const]));
+  const pairs = inputs.flatMap((input, i) => ((outputs[i] ?? null) === null ? [] : [[input, outputs[i]!] as const]));
   const tried = pairs.slice(0, TRIED_INPUTS);
-  if (outputs[0] == null || tried.length < TRIED_INPUTS) return null;
+  if ((outputs[0] ?? null) === null || tried.length < TRIED_INPUTS) return null;
   const results = tried.map(([, output]) => output);
   if (results.some((output) => output.length > LONGEST_OUTPUT) || canBeGuessed(results)) return null;
   const question = functionQuestion(snippet, tried);
