@@ -1,5 +1,5 @@
 /** The solver's K attempts at valid tasks, graded: the rows of attempts and labels. */
-import type { CodeTask } from '../domain/azr/index.js';
+import { mapBounded, type CodeTask } from '../domain/azr/index.js';
 import { deriveSeed } from '../metrics/random.js';
 import type { AttemptRow, LabelRow } from '../store/rows.js';
 import type { Workspace } from './workspace.js';
@@ -28,19 +28,17 @@ export async function attemptTasks(
     k,
     seed,
   );
-  const attempts: AttemptRow[] = [];
-  const labels: LabelRow[] = [];
-  for (const [i, { id, task }] of tasks.entries()) {
-    const own = answers[i]!;
-    const answered = own.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
+  const graded = await mapBounded(tasks, sandbox.size, async ({ id, task }, i) => {
+    const answered = answers[i]!.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
     const verdicts = (await domain.grade(task, answered, sandbox)).values();
-    const graded = own.map(({ answer, status }, attempt): AttemptRow => {
+    return answers[i]!.map(({ answer, status }, attempt): AttemptRow => {
       const verdict = status === 'error' ? 'error' : status === 'cut_off' ? 'fail' : verdicts.next().value!;
       return { taskId: id, attempt, seed, answer, verdict };
     });
-    attempts.push(...graded);
-    if (graded.some(({ verdict }) => verdict === 'error')) continue;
-    labels.push({ taskId: id, passes: graded.filter(({ verdict }) => verdict === 'pass').length, k, split });
-  }
-  return { attempts, labels };
+  });
+  const labels = graded.flatMap((own, i): LabelRow[] => {
+    if (own.some(({ verdict }) => verdict === 'error')) return [];
+    return [{ taskId: tasks[i]!.id, passes: own.filter(({ verdict }) => verdict === 'pass').length, k, split }];
+  });
+  return { attempts: graded.flat(), labels };
 }

@@ -1,10 +1,11 @@
 /** Runs recorded tasks again and compares what comes out with what was recorded: the work behind `propel check`. */
-import * as z from 'zod';
-import { RunError, UserError } from '../../errors.js';
+import { RunError } from '../../errors.js';
 import type { CallResult, Limits, Outcome, ProgramResult, Sandbox } from '../../sandbox/sandbox.js';
 import { mapBounded } from './bounded.js';
-import { readJsonLines, type JsonLine } from './jsonl.js';
+import { QUEUED_PER_WORKER } from './grading.js';
+import { readJsonLines } from './jsonl.js';
 import { literalEqual } from './literal.js';
+import { readRecordedTask, type RecordedTask } from './recorded-task.js';
 
 export interface CheckFileRow {
   /** Counted from 0. */
@@ -40,38 +41,6 @@ export interface CheckFileOptions {
   readonly onRow?: (done: number) => void;
 }
 
-/** A row in Absolute Zero's fields. */
-const absoluteZeroRow = z.object({
-  snippet: z.string(),
-  input: z.string(),
-  output: z.string(),
-  imports: z.array(z.string()).default([]),
-});
-/** An induction row (code_f) in Absolute Zero's fields: an output an input. */
-const inductionRow = z
-  .object({
-    snippet: z.string(),
-    inputs: z.array(z.string()).nonempty(),
-    outputs: z.array(z.string()).nonempty(),
-    imports: z.array(z.string()).default([]),
-  })
-  .refine(({ inputs, outputs }) => inputs.length === outputs.length, {
-    path: ['outputs'],
-    message: 'there must be as many as inputs',
-  });
-/** A row in CRUXEval's fields. */
-const cruxEvalRow = z.object({ code: z.string(), input: z.string(), output: z.string() });
-
-interface RecordedTask {
-  readonly code: string;
-  readonly inputs: readonly string[];
-  /** One an input. */
-  readonly outputs: readonly string[];
-}
-
-/** Programs given to the sandbox at once, for each that it can run. */
-const QUEUED_PER_WORKER = 2;
-
 /**
  * Checks every row of a JSON Lines file; the file is streamed. The sandbox is opened here, so that its start is timed, and closed.
  * @throws {UserError} for a file or row that is not what it should be
@@ -88,7 +57,7 @@ export async function checkFile(
     const started = performance.now();
     let done = 0;
     const checked = await mapBounded(readJsonLines(path), sandbox.size * QUEUED_PER_WORKER, async (row, index) => {
-      const result = await checkRow(readTask(path, row), index, sandbox, options.limits);
+      const result = await checkRow(readRecordedTask(path, row), index, sandbox, options.limits);
       options.onRow?.(++done);
       return result;
     });
@@ -107,43 +76,6 @@ export async function checkFile(
   } finally {
     await sandbox.close();
   }
-}
-
-function readTask(path: string, { line, value }: JsonLine): RecordedTask {
-  const has = (field: string): boolean => typeof value === 'object' && value !== null && field in value;
-  if (has('code') && !has('snippet')) {
-    const { code, input, output } = parseRow(cruxEvalRow, path, line, value);
-    return { code: nameF(code), inputs: [input], outputs: [output] };
-  }
-  if (has('inputs')) {
-    const { snippet, imports, inputs, outputs } = parseRow(inductionRow, path, line, value);
-    return { code: withImports(snippet, imports), inputs, outputs };
-  }
-  const { snippet, imports, input, output } = parseRow(absoluteZeroRow, path, line, value);
-  return { code: withImports(snippet, imports), inputs: [input], outputs: [output] };
-}
-
-function parseRow<Row>(schema: z.ZodType<Row>, path: string, line: number, value: unknown): Row {
-  const read = schema.safeParse(value);
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  const field = issue?.path.length ? `field ${issue.path.join('.')}: ${issue.message}` : issue?.message;
-  const expected =
-    'a row needs the text fields snippet, input, output (Absolute Zero) or code, input, output (CRUXEval), or the lists inputs and outputs';
-  throw new UserError(`${path}, line ${line}: ${field}; ${expected}`);
-}
-
-function withImports(snippet: string, imports: readonly string[]): string {
-  const missing = imports.filter((statement) => !snippet.includes(statement));
-  return nameF([...missing, snippet].join('\n'));
-}
-
-/** A program without a function `f` but with just one function has that one called `f` too. */
-function nameF(code: string): string {
-  const names = [...code.matchAll(/^(?:async[ \t]+)?def[ \t]+(\w+)/gm)].map((match) => match[1]);
-  const [only] = names;
-  if (names.length !== 1 || only === 'f' || /^f[ \t]*=/m.test(code)) return code;
-  return `${code}\nf = ${only}`;
 }
 
 async function checkRow(

@@ -57,6 +57,6 @@ describe('code_o', () => {
     ];
     expect(await fenced.grade(checked, fencedAnswers, sandbox)).toEqual(['pass', 'fail', 'fail']);
     expect(sandbox.requests).toEqual([]);
-    await expect(fenced.grade({ ...task, output: null }, ['1'], sandbox)).rejects.toThrow('once it has been checked');
+    await expect(doctest.grade({ ...task, output: null }, ['1'], sandbox)).rejects.toThrow('once it has been checked');
   });
 });

@@ -1,6 +1,7 @@
 /** code_o: given a program and an input, predict the output. Right if the answer is a literal equal to the output. */
-import { drawExamples } from './examples.js';
+import { CALL_EXAMPLES, drawExamples, withExamples } from './examples.js';
 import { literalEqual } from './literal.js';
+import { callsToCheck, checkedOutput, proposedCall, settleCall } from './one-call.js';
 import type { CallTask, TaskType } from './task.js';
 
 const PROPOSE = `Write one task for a reader of Python code: a program and an input for it. The reader sees both and must work out, without
@@ -24,21 +25,22 @@ Then give the value as a Python literal, and nothing else, in a block that start
 
 export const codeO: TaskType<CallTask & { readonly type: 'code_o' }> = {
   name: 'code_o',
+  answer: 'output',
 
-  prompt(notation, seed, examples) {
-    if (!notation.needsInstructions) return '';
-    const shown = drawExamples(examples, seed).map(
-      (example, index) => `Example ${index + 1}\n\n${notation.writeProgramAndInput(example)}`,
-    );
-    const closing = shown.length === 0 ? 'Now write your task.' : 'Now write a task of your own, unlike the examples.';
-    return `${[PROPOSE, ...shown, closing].join('\n\n')}\n`;
+  prompt({ notation, settings }, seed) {
+    if (!notation.needsInstructions) return notation.opening.code_o;
+    const examples = drawExamples(CALL_EXAMPLES, settings.examples, seed).map(notation.writeProgramAndInput);
+    return withExamples(PROPOSE, examples);
   },
 
-  parse(notation, completion) {
+  parse({ notation }, completion) {
     const read = notation.readProgramAndInput(completion);
     return read && { type: 'code_o', ...read, output: null };
   },
 
+  proposal: proposedCall,
+  calls: callsToCheck,
+  settle: (task, _, results, writing) => settleCall(task, results, writing),
   render: (notation, task) => notation.writeProgramAndInput(task),
 
   question(notation, task) {
@@ -46,11 +48,7 @@ export const codeO: TaskType<CallTask & { readonly type: 'code_o' }> = {
     return notation.needsInstructions ? `${SOLVE}\n\n${written}` : written;
   },
 
-  async grade(notation, { output }, answers) {
-    if (output === null) throw new Error('a task can only be graded once it has been checked');
-    return answers.map((text) => {
-      const answer = notation.readAnswer(text, 'output');
-      return answer !== null && literalEqual(output, answer) ? 'pass' : 'fail';
-    });
+  async grade(task, answer) {
+    return literalEqual(checkedOutput(task), answer) ? 'pass' : 'fail';
   },
 };

@@ -1,4 +1,5 @@
 /** What other rooms use of the code domain. */
+export { mapBounded } from './bounded.js';
 export { checkFile, type CheckFileReport } from './check-file.js';
 export { createCodeDomain } from './code-domain.js';
 export { literalEqual } from './literal.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { lastBlock, notationOf, withoutCall } from './notation.js';
+import { doctest } from './doctest.js';
+import { fenced, lastBlock } from './fenced.js';
+import { withoutCall } from './notation.js';
 
-const fenced = notationOf('fenced');
-const doctest = notationOf('doctest');
 const block = (label: string, text: string): string => `\`\`\`${label}\n${text}\n\`\`\``;
 
 describe('fenced notation', () => {

@@ -1,7 +1,9 @@
 /** The settings of the code domain, as a user writes them under `domain:` in a pipeline's YAML. */
 import * as z from 'zod';
-import { NOTATIONS } from './notation.js';
-import { TASK_TYPES } from './task.js';
+
+const NOTATIONS = ['fenced', 'doctest'] as const;
+/** The task types that a domain can write. */
+export const TASK_TYPES = ['code_o', 'code_i', 'code_f'] as const;
 
 const range = z
   .tuple([z.int(), z.int()])
@@ -50,8 +52,21 @@ const validitySchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Guard against answers that can be guessed: {of: 8, atLeast: 6}; null: none.'),
+  maxQuestionLength: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('Longest task as the solver sees it, in characters, instructions apart; null: any.'),
   rejectRepeats: z.boolean().default(true).describe('A task that the run has written before is invalid.'),
 });
+
+const inductionSchema = z
+  .strictObject({
+    inputs: z.int().min(2).max(32).default(10).describe('Inputs of a task.'),
+    shown: z.int().min(1).max(31).default(5).describe('Shown with their outputs; the rest judge the answer.'),
+  })
+  .refine(({ inputs, shown }) => shown < inputs, { message: 'shown must be less than inputs' });
 
 const limitsSchema = z.strictObject({
   timeoutMs: z.int().min(1).default(2000).describe('Milliseconds of processor time for all calls of one program.'),
@@ -65,7 +80,9 @@ export const codeDomainSchema = z.strictObject({
     .nonempty()
     .refine((types) => new Set(types).size === types.length, { message: 'a type is named twice' })
     .default(['code_o'])
-    .describe('Task types to write, in equal shares. code_o: predict the output of a program on an input.'),
+    .describe(
+      'Task types to write, in equal shares. code_o: predict the output; code_i: give an input; code_f: write the function.',
+    ),
   notation: z
     .enum(NOTATIONS)
     .default('fenced')
@@ -74,10 +91,19 @@ export const codeDomainSchema = z.strictObject({
     .string()
     .default('data/topics/code-1.json')
     .describe('File of the rules that tell what a program is about; data/topics/README.md says how to write one.'),
-  examples: z.int().min(0).max(8).default(3).describe('Example tasks in the fenced prompt, drawn anew for each seed.'),
+  examples: z
+    .int()
+    .min(0)
+    .max(8)
+    .default(3)
+    .describe('Example tasks in the fenced prompt, drawn anew for each seed; code_f has four in all.'),
+  induction: inductionSchema.prefault({}).describe('Of code_f: how many inputs, and how many of them are shown.'),
   validity: validitySchema.prefault({}).describe('What makes a task valid (𝒲).'),
   limits: limitsSchema.prefault({}).describe('Limits of the sandbox for one program.'),
 });
+
+/** What random inputs are drawn from where the settings do not say. */
+export const DEFAULT_RANGES = distinctOutputsSchema.parse({ of: 2, atLeast: 2 });
 
 export type DistinctOutputs = z.infer<typeof distinctOutputsSchema>;
 export type ValiditySettings = z.infer<typeof validitySchema>;

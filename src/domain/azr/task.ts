@@ -1,10 +1,8 @@
 /** Code tasks, in Absolute Zero's fields, and the interface that each task type implements. */
-import type { Sandbox } from '../../sandbox/sandbox.js';
+import type { CallResult, Limits, Sandbox } from '../../sandbox/sandbox.js';
 import type { Verdict } from '../domain.js';
-import type { Notation } from './notation.js';
-
-/** The task types that a domain can write. */
-export const TASK_TYPES = ['code_o'] as const;
+import type { BlockName, Notation } from './notation.js';
+import type { CodeDomainSettings } from './settings.js';
 
 /** A program and one call of it: predict the output (code_o), or give an input that leads to it (code_i). Values are Python source. */
 export interface CallTask {
@@ -38,13 +36,48 @@ export function computedOutput(task: CodeTask): string | null {
   return task.outputs && JSON.stringify(task.outputs);
 }
 
-/** What differs between kinds of task; how a task is written down comes from its notation. */
+/** How a domain writes its tasks down. */
+export interface Writing {
+  readonly notation: Notation;
+  readonly settings: CodeDomainSettings;
+}
+
+/** Why a task is invalid. */
+export interface Fault {
+  readonly outcome: string;
+  readonly detail: string;
+}
+
+/** A task with what the sandbox computed, or why there is none. */
+export type Settled<Task> =
+  | { readonly task: Task; readonly fault: null }
+  | { readonly task: null; readonly fault: Fault };
+
+/** Where answers run that must be run, and for how long. */
+export interface Grader {
+  readonly sandbox: Sandbox;
+  readonly limits: Partial<Limits>;
+}
+
+/** What differs between types of task; how a task is written down comes from its notation. */
 export interface TaskType<Task extends CodeTask> {
   readonly name: Task['type'];
-  /** @param examples how many example tasks to show, drawn by `seed` */
-  prompt(notation: Notation, seed: number, examples: number): string;
-  parse(notation: Notation, completion: string): Task | null;
+  /** What an answer is, and so the block in which a fenced one stands. */
+  readonly answer: BlockName;
+  prompt(writing: Writing, seed: number): string;
+  parse(writing: Writing, completion: string): Task | null;
+  /** The task as it was proposed: seeds its random inputs, and tells a proposal that was made before. */
+  proposal(notation: Notation, task: Task): string;
+  /** The calls by which a task is checked, all in one run of its program, its own first; null when an input is not a list of literals. */
+  calls(task: Task, proposal: string, writing: Writing): readonly string[] | null;
+  /** @param results one a call, in order */
+  settle(task: Task, calls: readonly string[], results: readonly CallResult[], writing: Writing): Settled<Task>;
+  /** Of a checked task, as is `question`. */
   render(notation: Notation, task: Task): string;
   question(notation: Notation, task: Task): string;
-  grade(notation: Notation, task: Task, answers: readonly string[], sandbox: Sandbox): Promise<Verdict[]>;
+  /**
+   * Whether one answer to a checked task is right. The expected output never enters the sandbox.
+   * @throws {RunError} when the sandbox keeps failing
+   */
+  grade(task: Task, answer: string, grader: Grader): Promise<Verdict>;
 }

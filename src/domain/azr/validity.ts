@@ -1,43 +1,39 @@
 /**
  * Validity 𝒲 of code tasks. A task has the first of these outcomes that applies:
  *
- * - `unparsable`: not a program and an input, or the input is not a list of literals
+ * - `unparsable`: not a program and its input or inputs, or an input is not a list of literals
  * - `syntax_error`: the program does not parse
  * - `forbidden`: imports, syntax, calls, attributes or constants that the settings do not allow
  * - `unused_parameter`: a parameter of f is never read
- * - the sandbox's outcome when the call fails: `runtime_error`, `timeout`, `memory`, `output_limit`, `nondeterministic`, `forbidden`
- * - `none_result`, `not_literal` (an answer could not be graded), `too_long`
+ * - the sandbox's outcome when a call of the task's own fails: `runtime_error`, `timeout`, `memory`, `output_limit`,
+ *   `nondeterministic`, `forbidden`; or of its result: `none_result`, `not_literal` (an answer could not be graded), `too_long`
  * - the sandbox's outcome when the program fails on a random input by anything but an exception
- * - `guessable`: too few distinct outputs on random inputs
+ * - `too_few_inputs` (code_f): repeats left out, the task has fewer inputs than it must
+ * - `guessable`: too few distinct outputs, of code_f on its own inputs, else on random ones
+ * - `telling_message` (code_f): the message holds code, or a hidden output
+ * - `too_long`: the task as the solver sees it
  * - `repeat`: the run has written this task before
  * - `ok`
  *
  * A program whose interpreter had to be ended (`timeout`, `memory`) may have no syntax facts: its outcome is then the sandbox's.
  */
 import { RunError } from '../../errors.js';
-import type { CallResult, Limits, ProgramResult, Sandbox, SyntaxFacts } from '../../sandbox/sandbox.js';
+import type { ProgramResult, Sandbox, SyntaxFacts } from '../../sandbox/sandbox.js';
 import type { Check } from '../domain.js';
 import { mapBounded } from './bounded.js';
-import { tryParseArguments, tryParseLiteral } from './literal.js';
-import { perturbedInputs } from './perturb.js';
+import { QUEUED_PER_WORKER } from './grading.js';
 import type { ValiditySettings } from './settings.js';
-import type { CodeTask } from './task.js';
+import type { CodeTask, Fault, Settled, TaskType, Writing } from './task.js';
 import { topicOf, UNPARSABLE, type TopicRules } from './topics.js';
 
-/** Programs given to the sandbox at once, for each that it can run: the next one is there when a worker is free. */
-const QUEUED_PER_WORKER = 2;
-
-export interface ValidityRules {
-  readonly settings: ValiditySettings;
-  readonly limits: Partial<Limits>;
+export interface ValidityRules extends Writing {
+  readonly typeOf: (name: string) => TaskType<CodeTask>;
   readonly topics: TopicRules;
-  /** The task's text, which seeds its random inputs and tells repeats. */
-  readonly text: (task: CodeTask) => string;
 }
 
 /**
- * One result a task, in order. A pure function of the tasks, `earlier` and the rules, as far as the sandbox is one.
- * @param earlier texts of the run's earlier tasks; null: repeats are not looked for
+ * One result a task, in order. A pure function of the tasks, `earlier` and the settings, as far as the sandbox is one.
+ * @param earlier `render` of the run's earlier tasks; null: repeats are not looked for
  * @throws {RunError} when the sandbox fails
  */
 export async function checkValidity(
@@ -46,73 +42,66 @@ export async function checkValidity(
   rules: ValidityRules,
   earlier: ReadonlySet<string> | null,
 ): Promise<Check<CodeTask>[]> {
-  const byText = new Map<string, CodeTask>();
-  for (const task of tasks) if (task !== null) byText.set(rules.text(task), task);
-  const distinct = [...byText];
-  const checks = await mapBounded(distinct, sandbox.size * QUEUED_PER_WORKER, ([text, task]) =>
-    checkOne(task, text, sandbox, rules),
-  );
-  const checkOf = new Map(distinct.map(([text], index) => [text, checks[index]]));
+  const { notation, settings, typeOf } = rules;
+  const keys = tasks.map((task) => task && `${task.type}\n${typeOf(task.type).proposal(notation, task)}`);
+  const distinct = new Map<string, CodeTask>();
+  for (const [i, task] of tasks.entries()) if (task !== null) distinct.set(keys[i]!, task);
+  const checked = await mapBounded(distinct, sandbox.size * QUEUED_PER_WORKER, async ([key, task]) => {
+    return [key, await checkOne(task, sandbox, rules)] as const;
+  });
+  const checkOf = new Map(checked);
 
   const seen = new Set<string>();
-  return tasks.map((task) => {
-    const text = task === null ? null : rules.text(task);
-    const check = text === null ? undefined : checkOf.get(text);
-    if (text === null || check === undefined) return invalid('unparsable', 'not a program and an input');
-    const repeated = rules.settings.rejectRepeats && earlier !== null && (earlier.has(text) || seen.has(text));
+  return keys.map((key) => {
+    const check = key === null ? undefined : checkOf.get(key);
+    if (check === undefined) return invalid('unparsable', 'not a program and its input');
+    if (check.task === null || earlier === null || !settings.validity.rejectRepeats) return check;
+    const text = typeOf(check.task.type).render(notation, check.task);
+    const repeated = earlier.has(text) || seen.has(text);
     seen.add(text);
-    if (!check.valid || !repeated) return check;
+    if (!repeated) return check;
     return { ...check, valid: false, outcome: 'repeat', detail: 'the run has written this task before', task: null };
   });
 }
 
-async function checkOne(
-  task: CodeTask,
-  text: string,
-  sandbox: Sandbox,
-  rules: ValidityRules,
-): Promise<Check<CodeTask>> {
-  const { settings, limits } = rules;
-  if (task.type === 'code_f') return invalid('unparsable', 'no program with one call');
-  const input = tryParseArguments(task.input);
-  if (input === null) return invalid('unparsable', 'the input is not a list of literals');
-  const guard = settings.distinctOutputs;
-  const perturbed = guard === null ? [] : perturbedInputs(input, guard.of - 1, text, guard);
+async function checkOne(task: CodeTask, sandbox: Sandbox, rules: ValidityRules): Promise<Check<CodeTask>> {
+  const { notation, settings } = rules;
+  const type = rules.typeOf(task.type);
+  const calls = type.calls(task, type.proposal(notation, task), rules);
+  if (calls === null) return invalid('unparsable', 'an input is not a list of literals');
 
-  const program = { code: task.snippet, calls: [task.input, ...perturbed] };
-  const result = await sandbox.run(program, { limits, facts: true });
+  const result = await sandbox.run({ code: task.snippet, calls }, { limits: settings.limits, facts: true });
   const failure = result.calls.find(({ outcome }) => outcome === 'sandbox_failure');
   if (failure !== undefined) throw new RunError(`the ${sandbox.name} sandbox keeps failing: ${failure.detail}`);
 
-  const topic = result.facts === null ? UNPARSABLE : topicOf(rules.topics, result.facts, task.input);
-  const fault = findFault(result, settings);
-  if (fault !== null) return { ...invalid(fault.outcome, fault.detail), topic, facts: result.facts };
-  const output = result.calls[0]?.repr ?? null;
-  return { valid: true, outcome: 'ok', detail: '', task: { ...task, output }, topic, facts: result.facts };
+  const { facts } = result;
+  const topic = facts === null ? UNPARSABLE : topicOf(rules.topics, facts, calls[0] ?? '');
+  const settled = settle(task, type, calls, result, rules);
+  if (settled.fault) return { ...invalid(settled.fault.outcome, settled.fault.detail), topic, facts };
+  return { valid: true, outcome: 'ok', detail: '', task: settled.task, topic, facts };
 }
 
 function invalid(outcome: string, detail: string): Check<CodeTask> {
   return { valid: false, outcome, detail, task: null, topic: UNPARSABLE, facts: null };
 }
 
-interface Fault {
-  readonly outcome: string;
-  readonly detail: string;
-}
-
-/** Why a run makes its task invalid; null when it does not. The first call is the task's own. */
-function findFault({ facts, calls }: ProgramResult, settings: ValiditySettings): Fault | null {
-  const [own, ...perturbed] = calls;
-  if (own === undefined) return { outcome: 'unparsable', detail: 'no call' };
-  if (own.outcome === 'syntax_error') return failedCall(own);
-  return (
-    (facts && forbiddenBy(facts, settings)) ??
-    (facts && unusedParameter(facts, settings)) ??
-    failedCall(own) ??
-    badResult(own.repr ?? '', settings) ??
-    perturbed.map(failedBeyondException).find((fault) => fault !== null) ??
-    guessable(calls, settings)
-  );
+function settle(
+  task: CodeTask,
+  type: TaskType<CodeTask>,
+  calls: readonly string[],
+  { facts, calls: results }: ProgramResult,
+  writing: Writing,
+): Settled<CodeTask> {
+  const { validity } = writing.settings;
+  const [own] = results;
+  if (own?.outcome === 'syntax_error') return { task: null, fault: { outcome: own.outcome, detail: own.detail } };
+  const fault = facts && (forbiddenBy(facts, validity) ?? unusedParameter(facts, validity));
+  if (fault) return { task: null, fault };
+  const settled = type.settle(task, calls, results, writing);
+  if (settled.fault) return settled;
+  const length = Array.from(type.render(writing.notation, settled.task)).length;
+  if (length <= (validity.maxQuestionLength ?? Infinity)) return settled;
+  return { task: null, fault: { outcome: 'too_long', detail: `a task of ${length} characters` } };
 }
 
 function forbiddenBy(facts: SyntaxFacts, settings: ValiditySettings): Fault | null {
@@ -142,29 +131,4 @@ function unusedParameter(facts: SyntaxFacts, settings: ValiditySettings): Fault 
   const unused = f?.parameters.find((parameter) => !f.used.includes(parameter));
   if (!settings.everyParameterUsed || unused === undefined) return null;
   return { outcome: 'unused_parameter', detail: `parameter ${unused} is never read` };
-}
-
-function failedCall({ outcome, detail }: CallResult): Fault | null {
-  return outcome === 'ok' ? null : { outcome, detail };
-}
-
-/** An exception on a random input is an output like another (all exceptions count as one); a time-out or non-determinism is a fault of the program. */
-function failedBeyondException(call: CallResult): Fault | null {
-  const fault = call.outcome === 'runtime_error' ? null : failedCall(call);
-  return fault && { ...fault, detail: `on a random input: ${fault.detail}` };
-}
-
-function badResult(repr: string, settings: ValiditySettings): Fault | null {
-  if (repr === 'None' && settings.noneResult === 'reject') return { outcome: 'none_result', detail: 'f returned None' };
-  if (tryParseLiteral(repr) === null)
-    return { outcome: 'not_literal', detail: `the result is no literal: ${repr.slice(0, 80)}` };
-  const length = Array.from(repr).length;
-  return length <= settings.maxReprLength ? null : { outcome: 'too_long', detail: `a result of ${length} characters` };
-}
-
-function guessable(calls: readonly CallResult[], settings: ValiditySettings): Fault | null {
-  if (settings.distinctOutputs === null) return null;
-  const distinct = new Set(calls.map(({ repr }) => repr)).size;
-  if (distinct >= settings.distinctOutputs.atLeast) return null;
-  return { outcome: 'guessable', detail: `${distinct} distinct outputs on ${calls.length} inputs` };
 }
