@@ -22,6 +22,8 @@ export const TINY_LLAMA: DecoderConfig = {
   feedForward: 24,
   epsilon: 1e-5,
   ropeTheta: 10000,
+  ropeScaling: null,
+  slidingWindow: null,
   maxPositions: 32,
   tiedHead: true,
   attentionBias: false,

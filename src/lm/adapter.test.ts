@@ -50,6 +50,29 @@ describe('a fresh adapter', () => {
   });
 });
 
+describe('a model with fused modules', () => {
+  const PHI3 = { ...TINY_LLAMA, family: 'phi3' } as const;
+
+  it('is adapted in those when all of their parts are asked for, and says so in its PEFT folder', () => {
+    const layout = { ...LAYOUT, targets: [...TARGET_MODULES] };
+    const own = ['qkv_proj', 'o_proj', 'gate_up_proj', 'down_proj'];
+    const shapes = factorShapes(PHI3, layout);
+    expect(shapes).toEqual(factorShapes(PHI3, { ...LAYOUT, targets: own }));
+    expect(shapes.get('model.layers.1.self_attn.qkv_proj.lora_B')).toEqual([32, 4]);
+    const folder = temporaryFolder();
+    const adapter = initialAdapter(PHI3, layout, 1);
+    writeAdapter(folder, adapter, 'models/base');
+    expect(readAdapter(folder, PHI3)).toEqual({ layout: { ...layout, targets: own }, factors: adapter.factors });
+  });
+
+  it('cannot be adapted in a part of one', () => {
+    expect(() => factorShapes(PHI3, { ...LAYOUT, targets: ['q_proj', 'o_proj'] })).toThrow(
+      "a phi3 model has no module 'q_proj' to adapt by itself; its own are qkv_proj, o_proj, gate_up_proj, down_proj",
+    );
+    expect(() => factorShapes(TINY_LLAMA, { ...LAYOUT, targets: ['qkv_proj'] })).toThrow("no module 'qkv_proj'");
+  });
+});
+
 describe('a PEFT folder', () => {
   it('comes back as it was written', () => {
     expect(readAdapter(written(), TINY_LLAMA)).toEqual(initialAdapter(TINY_LLAMA, LAYOUT, 1));

@@ -17,6 +17,12 @@ import { readTensors, writeTensors } from './safetensors.js';
 /** Linear modules of a layer by their short names, as PEFT's `target_modules`. */
 export const TARGET_MODULES = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const;
 
+/** Modules that a family holds as one matrix, with their parts. */
+const FUSED_MODULES: Readonly<Record<string, readonly string[]>> = {
+  qkv_proj: ['q_proj', 'k_proj', 'v_proj'],
+  gate_up_proj: ['gate_proj', 'up_proj'],
+};
+
 export interface AdapterLayout {
   readonly rank: number;
   readonly alpha: number;
@@ -29,12 +35,33 @@ export interface Adapter {
   readonly factors: ReadonlyMap<string, Tensor>;
 }
 
-/** Names and shapes of all factors, A before B, in layer order. */
+/**
+ * The modules of a model that a layout adapts, in the model's own names: where it holds modules as one matrix, all of its parts together
+ * stand for it.
+ */
+function adaptedModules(config: DecoderConfig, layout: AdapterLayout): Set<string> {
+  const own = moduleNames(config);
+  const asked = new Set(layout.targets);
+  const adapted = own.filter((name) => asked.has(name) || FUSED_MODULES[name]?.every((part) => asked.has(part)));
+  const covered = new Set(adapted.flatMap((name) => [name, ...(FUSED_MODULES[name] ?? [])]));
+  const missing = layout.targets.find((target) => !covered.has(target));
+  if (missing === undefined) return new Set(adapted);
+  throw new UserError(
+    `a ${config.family} model has no module '${missing}' to adapt by itself; its own are ${own.join(', ')}`,
+  );
+}
+
+function moduleNames(config: DecoderConfig): string[] {
+  return [...projectionShapes(config).keys()].map((module) => module.split('.')[1]!);
+}
+
+/** Names and shapes of all factors, A before B, in layer order. @throws UserError for a target that the model does not have. */
 export function factorShapes(config: DecoderConfig, layout: AdapterLayout): Map<string, [number, number]> {
   const shapes = new Map<string, [number, number]>();
+  const adapted = adaptedModules(config, layout);
   for (let layer = 0; layer < config.layers; layer++) {
     for (const [module, [out, into]] of projectionShapes(config)) {
-      if (!layout.targets.includes(module.split('.')[1]!)) continue;
+      if (!adapted.has(module.split('.')[1]!)) continue;
       shapes.set(`model.layers.${layer}.${module}.lora_A`, [layout.rank, into]);
       shapes.set(`model.layers.${layer}.${module}.lora_B`, [out, layout.rank]);
     }
@@ -79,7 +106,9 @@ const PREFIX = 'base_model.model.';
 /** Write a PEFT folder. `base` names the model that the adapter belongs to. */
 export function writeAdapter(folder: string, adapter: Adapter, base: string): void {
   mkdirSync(folder, { recursive: true });
-  const { rank, alpha, targets } = adapter.layout;
+  const { rank, alpha } = adapter.layout;
+  // As the model calls them, which the settings need not.
+  const targets = [...new Set([...adapter.factors.keys()].map((name) => name.split('.').at(-2)!))];
   const config = {
     peft_type: 'LORA',
     task_type: 'CAUSAL_LM',
@@ -124,9 +153,10 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
     );
   }
   const { r, lora_alpha, target_modules } = parsed.data;
-  const unknown = target_modules.filter((t) => !(TARGET_MODULES as readonly string[]).includes(t));
-  if (unknown.length)
-    throw new UserError(`${file}: target_modules: '${unknown[0]}' is not one of ${TARGET_MODULES.join(', ')}`);
+  const modules = moduleNames(config);
+  const unknown = target_modules.find((target) => !modules.includes(target));
+  if (unknown !== undefined)
+    throw new UserError(`${file}: target_modules: '${unknown}' is not one of ${modules.join(', ')}`);
   const layout = { rank: r, alpha: lora_alpha, targets: target_modules };
   const weights = join(folder, WEIGHTS_FILE);
   const tensors = readTensors(weights);

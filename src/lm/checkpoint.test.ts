@@ -12,8 +12,6 @@ import {
 } from '../../tests/tiny-checkpoint.js';
 import { seededRandom } from '../metrics/random.js';
 import { checkpointHash, openCheckpoint, readWeights, writeCheckpoint } from './checkpoint.js';
-import { formatConfig, parseConfig, weightShapes } from './config.js';
-import type { DecoderConfig } from './config.js';
 import { Engine } from './engine.js';
 import { readTensorEntries, readTensors, writeTensors } from './safetensors.js';
 
@@ -28,77 +26,6 @@ function refusal(f: () => unknown): string {
   }
   return 'nothing thrown';
 }
-
-describe('config.json', () => {
-  const base = {
-    model_type: 'llama',
-    vocab_size: 100,
-    hidden_size: 32,
-    num_hidden_layers: 2,
-    num_attention_heads: 4,
-    intermediate_size: 64,
-  };
-  const parse = (change: object): DecoderConfig => parseConfig(JSON.stringify({ ...base, ...change }), 'c.json');
-
-  it.each([
-    ['llama', TINY_LLAMA],
-    ['qwen2', TINY_QWEN2],
-  ])('of a %s comes back as it was written', (_, config) => {
-    expect(parseConfig(formatConfig(config, TOKENS), 'c.json')).toEqual(config);
-    expect(JSON.parse(formatConfig(config, TOKENS))).toMatchObject({
-      bos_token_id: 1,
-      eos_token_id: 2,
-      pad_token_id: 0,
-    });
-  });
-
-  it('is read as Hugging Face’s defaults have it', () => {
-    expect(parse({})).toEqual({
-      family: 'llama',
-      vocabulary: 100,
-      width: 32,
-      layers: 2,
-      heads: 4,
-      kvHeads: 4,
-      headDim: 8,
-      feedForward: 64,
-      epsilon: 1e-6,
-      ropeTheta: 10000,
-      maxPositions: 2048,
-      tiedHead: false,
-      attentionBias: false,
-    });
-    expect(parse({ model_type: 'qwen2' }).attentionBias).toBe(true);
-    expect(parse({ rope_parameters: { rope_theta: 500000, rope_type: 'default' } }).ropeTheta).toBe(500000);
-  });
-
-  it.each([
-    [{ model_type: 'mamba' }, "c.json: model_type 'mamba' is not supported; supported are llama and qwen2"],
-    [{ vocab_size: 'many' }, 'c.json: vocab_size: '],
-    [{ num_hidden_layers: 0 }, 'c.json: num_hidden_layers: '],
-    [{ hidden_act: 'gelu' }, "c.json: hidden_act 'gelu' is not supported; only silu is"],
-    [{ rope_scaling: { type: 'yarn' } }, 'c.json: rope_scaling is not supported'],
-    [{ rope_parameters: { rope_type: 'llama3' } }, 'c.json: rope_scaling is not supported'],
-    [{ mlp_bias: true }, 'c.json: mlp_bias is not supported'],
-    [{ use_sliding_window: true }, 'c.json: use_sliding_window is not supported'],
-    [{ num_key_value_heads: 3 }, 'c.json: num_attention_heads must be a multiple of num_key_value_heads'],
-    [{ hidden_size: 36 }, 'c.json: the head dimension must be an even integer'],
-  ])('%j is refused', (change, message) => {
-    expect(refusal(() => parse(change))).toContain(`UserError: ${message}`);
-  });
-
-  it('that is not JSON, or not an object, is refused', () => {
-    expect(refusal(() => parseConfig('{"model_type":', 'c.json'))).toContain('UserError: c.json is not valid JSON');
-    expect(refusal(() => parseConfig('[1]', 'c.json'))).toContain('UserError: c.json: ');
-  });
-
-  it('gives a llama with attention_bias four biases a layer, a qwen2 three', () => {
-    const biases = (config: DecoderConfig): string[] =>
-      [...weightShapes({ ...config, layers: 1, attentionBias: true }).keys()].filter((name) => name.endsWith('.bias'));
-    expect(biases(TINY_LLAMA).map((name) => name.split('.')[4])).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj']);
-    expect(biases(TINY_QWEN2).map((name) => name.split('.')[4])).toEqual(['q_proj', 'k_proj', 'v_proj']);
-  });
-});
 
 describe('a checkpoint folder', () => {
   it.each([

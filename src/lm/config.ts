@@ -3,10 +3,77 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
+import { formatRopeScaling, parseRopeScaling } from './rope.js';
+import type { RopeScaling } from './rope.js';
+
+/** What a family's name alone decides. */
+interface Family {
+  readonly architecture: string;
+  /** Linear modules with a bias, where `attentionBias` says so. */
+  readonly biased: readonly string[];
+  /** `attention_bias` where `config.json` has none; null: the family has no such biases. */
+  readonly attentionBias: boolean | null;
+  /** Whether queries and keys are normalised, head by head, before their rotation. */
+  readonly queryKeyNorm: boolean;
+  /** Whether q, k and v are one matrix, and gate and up another. */
+  readonly fused: boolean;
+  /** Whether `sliding_window` counts: always, only with `use_sliding_window`, or never. */
+  readonly window: 'always' | 'switched' | 'never';
+  /** What transformers takes where `config.json` is silent. */
+  readonly defaults: { readonly epsilon: number; readonly positions: number; readonly headDim?: number };
+}
+
+const QUERY_KEY_VALUE = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
+const PLAIN: Family = {
+  architecture: 'LlamaForCausalLM',
+  biased: [...QUERY_KEY_VALUE, 'self_attn.o_proj'],
+  attentionBias: false,
+  queryKeyNorm: false,
+  fused: false,
+  window: 'never',
+  defaults: { epsilon: 1e-6, positions: 2048 },
+};
+
+/** The decoders that are supported, by their `model_type`. */
+export const FAMILIES = {
+  llama: PLAIN,
+  mistral: {
+    ...PLAIN,
+    architecture: 'MistralForCausalLM',
+    attentionBias: null,
+    window: 'always',
+    defaults: { epsilon: 1e-6, positions: 131_072 },
+  },
+  qwen2: {
+    ...PLAIN,
+    architecture: 'Qwen2ForCausalLM',
+    biased: QUERY_KEY_VALUE,
+    attentionBias: true,
+    window: 'switched',
+    defaults: { epsilon: 1e-6, positions: 32_768 },
+  },
+  qwen3: {
+    ...PLAIN,
+    architecture: 'Qwen3ForCausalLM',
+    queryKeyNorm: true,
+    window: 'switched',
+    defaults: { epsilon: 1e-6, positions: 32_768, headDim: 128 },
+  },
+  phi3: {
+    ...PLAIN,
+    architecture: 'Phi3ForCausalLM',
+    attentionBias: null,
+    fused: true,
+    window: 'always',
+    defaults: { epsilon: 1e-5, positions: 4096 },
+  },
+} as const satisfies Record<string, Family>;
+
+export type FamilyName = keyof typeof FAMILIES;
 
 /** The numbers that the decoder definition needs; symbols after Vaswani et al. 2017 and Touvron et al. 2023. */
 export interface DecoderConfig {
-  readonly family: 'llama' | 'qwen2';
+  readonly family: FamilyName;
   readonly vocabulary: number;
   /** Width of the residual stream. */
   readonly width: number;
@@ -19,38 +86,48 @@ export interface DecoderConfig {
   readonly feedForward: number;
   readonly epsilon: number;
   readonly ropeTheta: number;
+  readonly ropeScaling: RopeScaling | null;
+  /** Positions up to which the decoder is exact: the checkpoint's own, or fewer where a sliding window or longrope's short factors end. */
   readonly maxPositions: number;
+  /** Latest positions that a token attends to, itself included; null: all. */
+  readonly slidingWindow: number | null;
   /** Whether the language-model head is the embedding matrix. */
   readonly tiedHead: boolean;
   /** Whether attention's projections have biases; `hasBias` says which. */
   readonly attentionBias: boolean;
 }
 
+const size = z.int().positive();
 const schema = z.looseObject({
   model_type: z.string(),
-  vocab_size: z.int().positive(),
-  hidden_size: z.int().positive(),
-  num_hidden_layers: z.int().positive(),
-  num_attention_heads: z.int().positive(),
-  num_key_value_heads: z.int().positive().optional(),
-  head_dim: z.int().positive().nullish(),
-  intermediate_size: z.int().positive(),
-  rms_norm_eps: z.number().positive().default(1e-6),
+  vocab_size: size,
+  hidden_size: size,
+  num_hidden_layers: size,
+  num_attention_heads: size,
+  num_key_value_heads: size.nullish(),
+  head_dim: size.nullish(),
+  intermediate_size: size,
+  rms_norm_eps: z.number().positive().optional(),
   rope_theta: z.number().positive().optional(),
-  rope_scaling: z.unknown().nullish(),
-  rope_parameters: z
-    .looseObject({ rope_theta: z.number().positive().optional(), rope_type: z.string().optional() })
-    .nullish(),
-  max_position_embeddings: z.int().positive().default(2048),
+  rope_scaling: z.record(z.string(), z.unknown()).nullish(),
+  rope_parameters: z.looseObject({ rope_theta: z.number().positive().optional() }).nullish(),
+  partial_rotary_factor: z.number().nullish(),
+  max_position_embeddings: size.optional(),
+  original_max_position_embeddings: size.optional(),
   tie_word_embeddings: z.boolean().default(false),
   attention_bias: z.boolean().optional(),
   mlp_bias: z.boolean().nullish(),
+  sliding_window: size.nullish(),
   use_sliding_window: z.boolean().nullish(),
+  quantization_config: z.unknown().nullish(),
   hidden_act: z.string().default('silu'),
 });
 
 /** Parse the text of a `config.json`. @throws UserError for what this decoder does not implement. */
 export function parseConfig(text: string, file: string): DecoderConfig {
+  const refuse = (why: string): never => {
+    throw new UserError(`${file}: ${why}`);
+  };
   let json: unknown;
   try {
     json = JSON.parse(text);
@@ -60,28 +137,33 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   const parsed = schema.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
-    throw new UserError(`${file}: ${issue.path.join('.') || 'document'}: ${issue.message}`);
+    return refuse(`${issue.path.join('.') || 'document'}: ${issue.message}`);
   }
   const c = parsed.data;
-  if (c.model_type !== 'llama' && c.model_type !== 'qwen2') {
-    throw new UserError(`${file}: model_type '${c.model_type}' is not supported; supported are llama and qwen2`);
+  if (!Object.hasOwn(FAMILIES, c.model_type)) {
+    return refuse(`model_type '${c.model_type}' is not supported; supported are ${Object.keys(FAMILIES).join(', ')}`);
   }
-  if (c.hidden_act !== 'silu')
-    throw new UserError(`${file}: hidden_act '${c.hidden_act}' is not supported; only silu is`);
-  const ropeType = c.rope_parameters?.rope_type ?? 'default';
-  if (c.rope_scaling || ropeType !== 'default')
-    throw new UserError(`${file}: rope_scaling is not supported; use a checkpoint without it`);
-  if (c.mlp_bias) throw new UserError(`${file}: mlp_bias is not supported; use a checkpoint without it`);
-  if (c.use_sliding_window)
-    throw new UserError(`${file}: use_sliding_window is not supported; use a checkpoint without it`);
+  const name = c.model_type as FamilyName;
+  const family: Family = FAMILIES[name];
+  if (c.hidden_act !== 'silu') refuse(`hidden_act '${c.hidden_act}' is not supported; only silu is`);
+  if (c.mlp_bias) refuse('mlp_bias is not supported; use a checkpoint without it');
+  if (c.quantization_config) refuse('quantization_config: quantised weights are not supported; use a plain checkpoint');
   const kvHeads = c.num_key_value_heads ?? c.num_attention_heads;
-  const headDim = c.head_dim ?? c.hidden_size / c.num_attention_heads;
-  if (c.num_attention_heads % kvHeads)
-    throw new UserError(`${file}: num_attention_heads must be a multiple of num_key_value_heads`);
-  if (!Number.isInteger(headDim) || headDim % 2)
-    throw new UserError(`${file}: the head dimension must be an even integer`);
+  const headDim = c.head_dim ?? family.defaults.headDim ?? c.hidden_size / c.num_attention_heads;
+  if (c.num_attention_heads % kvHeads) refuse('num_attention_heads must be a multiple of num_key_value_heads');
+  if (!Number.isInteger(headDim) || headDim % 2) refuse('the head dimension must be an even integer');
+  const scaling = c.rope_parameters ?? c.rope_scaling ?? null;
+  if ((c.partial_rotary_factor ?? scaling?.['partial_rotary_factor'] ?? 1) !== 1)
+    refuse('partial_rotary_factor is not supported; use a checkpoint that rotates whole heads');
+  const declared = c.max_position_embeddings ?? family.defaults.positions;
+  const originalPositions = c.original_max_position_embeddings;
+  const ropeScaling = parseRopeScaling({ scaling, maxPositions: declared, originalPositions, headDim });
+  if (typeof ropeScaling === 'string') return refuse(ropeScaling);
+  const windowed = family.window === 'always' || (family.window === 'switched' && c.use_sliding_window === true);
+  const slidingWindow = (windowed ? c.sliding_window : null) ?? null;
+  const exact = ropeScaling?.type === 'longrope' ? ropeScaling.originalPositions : Infinity;
   return {
-    family: c.model_type,
+    family: name,
     vocabulary: c.vocab_size,
     width: c.hidden_size,
     layers: c.num_hidden_layers,
@@ -89,12 +171,23 @@ export function parseConfig(text: string, file: string): DecoderConfig {
     kvHeads,
     headDim,
     feedForward: c.intermediate_size,
-    epsilon: c.rms_norm_eps,
+    epsilon: c.rms_norm_eps ?? family.defaults.epsilon,
     ropeTheta: c.rope_parameters?.rope_theta ?? c.rope_theta ?? 10000,
-    maxPositions: c.max_position_embeddings,
+    ropeScaling,
+    maxPositions: Math.min(declared, slidingWindow ?? Infinity, exact),
+    slidingWindow,
     tiedHead: c.tie_word_embeddings,
-    attentionBias: c.attention_bias ?? c.model_type === 'qwen2',
+    attentionBias: family.attentionBias !== null && (c.attention_bias ?? family.attentionBias),
   };
+}
+
+/** Why sequences end at `maxPositions`, as the end of a sentence. */
+export function positionLimit(c: DecoderConfig): string {
+  if (c.maxPositions === c.slidingWindow)
+    return `the model's sliding window of ${c.maxPositions} positions, beyond which attention is not supported`;
+  if (c.ropeScaling?.type === 'longrope' && c.maxPositions === c.ropeScaling.originalPositions)
+    return `the ${c.maxPositions} positions of the model's short RoPE factors; the long ones are not supported`;
+  return `the model's ${c.maxPositions} positions`;
 }
 
 /** Read `config.json` of a checkpoint folder. @throws UserError when it is missing or unusable. */
@@ -115,7 +208,7 @@ export function readConfig(folder: string): DecoderConfig {
 /** The `config.json` of a decoder, as transformers reads it. */
 export function formatConfig(c: DecoderConfig, tokens: { bos: number; eos: number; pad: number }): string {
   const config = {
-    architectures: [c.family === 'llama' ? 'LlamaForCausalLM' : 'Qwen2ForCausalLM'],
+    architectures: [FAMILIES[c.family].architecture],
     model_type: c.family,
     vocab_size: c.vocabulary,
     hidden_size: c.width,
@@ -127,6 +220,8 @@ export function formatConfig(c: DecoderConfig, tokens: { bos: number; eos: numbe
     hidden_act: 'silu',
     rms_norm_eps: c.epsilon,
     rope_theta: c.ropeTheta,
+    ...(c.ropeScaling ? { rope_scaling: formatRopeScaling(c.ropeScaling) } : {}),
+    ...(c.slidingWindow ? { sliding_window: c.slidingWindow, use_sliding_window: true } : {}),
     max_position_embeddings: c.maxPositions,
     tie_word_embeddings: c.tiedHead,
     attention_bias: c.attentionBias,
@@ -145,6 +240,10 @@ export function weightShapes(c: DecoderConfig): Map<string, number[]> {
     const prefix = `model.layers.${layer}.`;
     shapes.set(`${prefix}input_layernorm.weight`, [c.width]);
     shapes.set(`${prefix}post_attention_layernorm.weight`, [c.width]);
+    if (FAMILIES[c.family].queryKeyNorm) {
+      shapes.set(`${prefix}self_attn.q_norm.weight`, [c.headDim]);
+      shapes.set(`${prefix}self_attn.k_norm.weight`, [c.headDim]);
+    }
     for (const [module, [out, into]] of projectionShapes(c)) {
       shapes.set(`${prefix}${module}.weight`, [out, into]);
       if (hasBias(c, module)) shapes.set(`${prefix}${module}.bias`, [out]);
@@ -155,17 +254,24 @@ export function weightShapes(c: DecoderConfig): Map<string, number[]> {
   return shapes;
 }
 
-const QUERY_KEY_VALUE: ReadonlySet<string> = new Set(['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj']);
-
-/** Whether a linear module has a bias: with `attentionBias`, q, k and v, and in the llama family o too. */
+/** Whether a linear module has a bias: with `attentionBias`, q, k and v, and o too where the family has it. */
 export function hasBias(c: DecoderConfig, module: string): boolean {
-  return c.attentionBias && (QUERY_KEY_VALUE.has(module) || (c.family === 'llama' && module === 'self_attn.o_proj'));
+  const biased: readonly string[] = FAMILIES[c.family].biased;
+  return c.attentionBias && biased.includes(module);
 }
 
-/** The linear modules of one layer with their [out, in] shapes. */
+/** The linear modules of one layer with their [out, in] shapes; a fused one is the rows of its parts, one after the other. */
 export function projectionShapes(c: DecoderConfig): Map<string, [out: number, into: number]> {
   const query = c.heads * c.headDim;
   const keyValue = c.kvHeads * c.headDim;
+  if (FAMILIES[c.family].fused) {
+    return new Map([
+      ['self_attn.qkv_proj', [query + 2 * keyValue, c.width]],
+      ['self_attn.o_proj', [c.width, query]],
+      ['mlp.gate_up_proj', [2 * c.feedForward, c.width]],
+      ['mlp.down_proj', [c.width, c.feedForward]],
+    ]);
+  }
   return new Map([
     ['self_attn.q_proj', [query, c.width]],
     ['self_attn.k_proj', [keyValue, c.width]],

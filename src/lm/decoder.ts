@@ -4,8 +4,9 @@
  */
 import type { Differentiable, Rotary } from '../onnx/differentiable.js';
 import type { Dim, Value } from '../onnx/graph.js';
-import { hasBias } from './config.js';
+import { FAMILIES, hasBias } from './config.js';
 import type { DecoderConfig } from './config.js';
+import { rotaryTables } from './rope.js';
 
 /** LoRA factors as graph values: ΔW = scale · B A, with A [rank, in] and B [out, rank], by module name (`model.layers.0.…q_proj`). */
 export interface AdapterValues {
@@ -23,18 +24,20 @@ export class Decoder {
   readonly #adapter: AdapterValues | null;
   readonly #tables: Omit<Rotary, 'positions'>;
 
-  /** `graph` is the root graph: the rotary tables become its constants. */
+  /** `graph` is the root graph, which computes the rotary tables of `positions`, the length of its longest sequence. */
   constructor(
     graph: Differentiable,
     config: DecoderConfig,
     weight: (name: string) => Value,
     adapter: AdapterValues | null,
+    positions: Dim,
   ) {
     this.config = config;
     this.group = config.heads / config.kvHeads;
     this.#weight = weight;
     this.#adapter = adapter;
-    this.#tables = rotaryTables(graph, config);
+    const { headDim, maxPositions, ropeTheta: theta, ropeScaling: scaling } = config;
+    this.#tables = rotaryTables(graph, { headDim, maxPositions, theta, scaling, length: positions });
   }
 
   /** Positions [batch, time] → what the layers need to rotate queries and keys. */
@@ -107,20 +110,64 @@ export class Decoder {
     const c = this.config;
     const prefix = `model.layers.${layer}.`;
     const rows = x.shape[0]!;
-    const heads = (y: Value, n: number) => g.transpose(g.reshape(y, [batch, time, n, c.headDim]), [0, 2, 1, 3]);
     const folded = typeof time === 'number' ? this.group * time : this.group === 1 ? time : `${this.group}*${time}`;
 
     let h = g.rmsNorm(x, this.#weight(`${prefix}input_layernorm.weight`), c.epsilon);
-    const q = g.rotate(heads(this.#linear(g, h, `${prefix}self_attn.q_proj`), c.heads), rotary);
-    const k = g.rotate(heads(this.#linear(g, h, `${prefix}self_attn.k_proj`), c.kvHeads), rotary);
-    const v = heads(this.#linear(g, h, `${prefix}self_attn.v_proj`), c.kvHeads);
+    const [q, k, v] = this.#queryKeyValue(g, prefix, h, [batch, time], rotary);
     const o = attention(layer, g.reshape(q, [batch, c.kvHeads, folded, c.headDim]), k, v);
     const merged = g.transpose(g.reshape(o, [batch, c.heads, time, c.headDim]), [0, 2, 1, 3]);
     x = g.add(x, this.#linear(g, g.reshape(merged, [rows, c.heads * c.headDim]), `${prefix}self_attn.o_proj`));
 
     h = g.rmsNorm(x, this.#weight(`${prefix}post_attention_layernorm.weight`), c.epsilon);
-    const gated = g.swiGlu(this.#linear(g, h, `${prefix}mlp.gate_proj`), this.#linear(g, h, `${prefix}mlp.up_proj`));
+    const [gate, up] = this.#parts(g, h, `${prefix}mlp`, 'gate_up_proj', [
+      ['gate_proj', c.feedForward],
+      ['up_proj', c.feedForward],
+    ]) as [Value, Value];
+    const gated = g.swiGlu(gate, up);
     return g.add(x, this.#linear(g, gated, `${prefix}mlp.down_proj`));
+  }
+
+  /** Queries, keys and values by heads, [batch, heads, time, headDim], the first two normalised where the family does, and rotated. */
+  #queryKeyValue(
+    g: Differentiable,
+    prefix: string,
+    h: Value,
+    [batch, time]: readonly [Dim, Dim],
+    rotary: Rotary,
+  ): [q: Value, k: Value, v: Value] {
+    const { heads, kvHeads, headDim, epsilon, family } = this.config;
+    const [q, k, v] = this.#parts(g, h, `${prefix}self_attn`, 'qkv_proj', [
+      ['q_proj', heads * headDim],
+      ['k_proj', kvHeads * headDim],
+      ['v_proj', kvHeads * headDim],
+    ]) as [Value, Value, Value];
+    const split = (y: Value, n: number, norm: string | null = null) => {
+      const byHead = g.reshape(y, [batch, time, n, headDim]);
+      const normalised = norm === null ? byHead : g.rmsNorm(byHead, this.#weight(`${prefix}${norm}.weight`), epsilon);
+      return g.transpose(normalised, [0, 2, 1, 3]);
+    };
+    const { queryKeyNorm } = FAMILIES[family];
+    return [
+      g.rotate(split(q, heads, queryKeyNorm ? 'self_attn.q_norm' : null), rotary),
+      g.rotate(split(k, kvHeads, queryKeyNorm ? 'self_attn.k_norm' : null), rotary),
+      split(v, kvHeads),
+    ];
+  }
+
+  /** Linear modules on the same input: one by one, or as the family's fused one, taken apart. */
+  #parts(
+    g: Differentiable,
+    x: Value,
+    block: string,
+    fused: string,
+    parts: readonly (readonly [module: string, size: number])[],
+  ): Value[] {
+    if (!FAMILIES[this.config.family].fused) return parts.map(([module]) => this.#linear(g, x, `${block}.${module}`));
+    return g.split(
+      this.#linear(g, x, `${block}.${fused}`),
+      1,
+      parts.map(([, size]) => size),
+    );
   }
 
   #linear(g: Differentiable, x: Value, module: string): Value {
@@ -130,22 +177,4 @@ export class Decoder {
     const factors = this.#adapter?.factors.get(module);
     return factors ? g.linear(g.linear(x, factors.A), factors.B, y, this.#adapter!.scale) : y;
   }
-}
-
-function rotaryTables(g: Differentiable, c: DecoderConfig): Omit<Rotary, 'positions'> {
-  const half = c.headDim / 2;
-  const shape = [c.maxPositions, half];
-  const angle = (i: number) => Math.floor(i / half) * c.ropeTheta ** (-(2 * (i % half)) / c.headDim);
-  const table = (f: (angle: number) => number) =>
-    Float32Array.from({ length: c.maxPositions * half }, (_, i) => f(angle(i)));
-  return {
-    cos: g.initializer('rotary_cos', shape, 'float32', table(Math.cos)),
-    sin: g.initializer('rotary_sin', shape, 'float32', table(Math.sin)),
-    negativeSin: g.initializer(
-      'rotary_negative_sin',
-      shape,
-      'float32',
-      table((a) => -Math.sin(a)),
-    ),
-  };
 }

@@ -17,7 +17,7 @@ export function hiddenGraph(checkpoint: Checkpoint, layers: readonly number[], d
   const g = new Differentiable(dialect);
   const ids = tokenInput(g);
   const pooling = g.input('pooling', ['batch', 'poolings', 'time']);
-  const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), null);
+  const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), null, 'time');
   const { width } = checkpoint.config;
   decoder.causal(g, ids, (layer, x) => {
     if (!layers.includes(layer)) return;

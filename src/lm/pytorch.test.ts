@@ -3,18 +3,20 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Differentiable } from '../onnx/differentiable.js';
 import { bool, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
 import type { Dialect } from '../onnx/graph.js';
 import type { Feeds, Fetches, Tensor } from '../onnx/session.js';
 import { readAdapter } from './adapter.js';
 import type { Adapter } from './adapter.js';
-import { openCheckpoint, readWeights } from './checkpoint.js';
+import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
+import { Decoder } from './decoder.js';
 import { Engine } from './engine.js';
 import { readTensors } from './safetensors.js';
 import { freshState, Trainer } from './trainer.js';
 import type { AdamWSettings, LossSettings, PolicyBatch } from './trainer.js';
-import { gradientName, logProbGraph, updateGraph } from './update-graph.js';
+import { gradientName, logProbGraph, tokenInput, updateGraph } from './update-graph.js';
 
 /** Largest |difference|, relative to the largest |reference| of the tensor where that is above 1. */
 const TOLERANCE = 1e-5;
@@ -47,7 +49,7 @@ function expectClose(what: string, actual: ArrayLike<number>, expected: readonly
 }
 const largest = (values: readonly number[]): number => Math.max(...values.map(Math.abs));
 
-describe.each(['llama', 'qwen2'])('a small %s', (family) => {
+describe.each(['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'])('a small %s', (family) => {
   const folder = fileURLToPath(new URL(`fixtures/${family}`, import.meta.url));
   const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected;
   const tensors = readTensors(join(folder, 'expected.safetensors'));
@@ -74,6 +76,15 @@ describe.each(['llama', 'qwen2'])('a small %s', (family) => {
   );
 
   describe.each(['fused', 'standard'] as const)('in the %s dialect', (dialect) => {
+    it('has PyTorch’s logits', async () => {
+      const out = await runLogits(checkpoint, dialect, policyBatch(expected.updates.weights));
+      const { vocabulary } = checkpoint.config;
+      const reference = data(tensors.get('logits'));
+      const row = (logits: ArrayLike<number>, i: number): number[] =>
+        Array.from({ length: vocabulary }, (_, token) => logits[i * vocabulary + token]!);
+      for (const i of real) expectClose(`logits of ${i}`, row(out, i), row(reference, i));
+    });
+
     it('has PyTorch’s log-probabilities and entropies, alone and with an adapter', async () => {
       for (const [prefix, layout] of [['', null] as const, ['adapter.', adapter.layout] as const]) {
         const session = await Session.create(logProbGraph(checkpoint, layout, dialect), {
@@ -138,6 +149,26 @@ describe.each(['llama', 'qwen2'])('a small %s', (family) => {
     await trainer.release();
   });
 
+  it('rolls out with the log-probabilities that PyTorch’s equal has, over a prompt and what it wrote', async () => {
+    const engine = await Engine.create(settings);
+    const prompts = [
+      [3, 1],
+      [5, 9, 2, 7],
+    ];
+    const request = { prompts, perPrompt: 2, maxNewTokens: 10, temperature: 1, stops: [], seed: 4, adapter };
+    for (const [i, { tokens, logProbs }] of (await engine.rollout(folder, request)).entries()) {
+      const prompt = prompts[Math.floor(i / 2)]!;
+      const sequence = [...prompt, ...tokens];
+      const ids = BigInt64Array.from(sequence.slice(0, -1), BigInt);
+      const labels = BigInt64Array.from(sequence.slice(1), BigInt);
+      const batch = { batch: 1, time: ids.length, ids, labels, mask: new Float32Array(ids.length) };
+      const update = (await engine.logProbs(folder, batch, adapter)).subarray(prompt.length - 1);
+      expect(tokens).toHaveLength(10);
+      expectClose('log-probabilities', logProbs, [...update]);
+    }
+    await engine.close();
+  });
+
   it('has PyTorch’s hidden states, pooled by their mean after the first token and by the last', async () => {
     const engine = await Engine.create(settings);
     const ids = expected.updates.weights.batch.ids;
@@ -151,6 +182,17 @@ describe.each(['llama', 'qwen2'])('a small %s', (family) => {
     }
   });
 });
+
+async function runLogits(checkpoint: Checkpoint, dialect: Dialect, batch: PolicyBatch): Promise<Float32Array> {
+  const g = new Differentiable(dialect);
+  const ids = tokenInput(g);
+  const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), null, 'time');
+  g.output(decoder.logits(g, decoder.causal(g, ids)), 'logits');
+  const session = await Session.create(g, { ...settings, externalFolder: checkpoint.folder });
+  const out = await session.run({ ids: integers(batch.ids, [batch.batch, batch.time]) });
+  await session.release();
+  return floatData(out['logits']);
+}
 
 function tensorFeeds(tensors: ReadonlyMap<string, Tensor>): Feeds {
   return Object.fromEntries([...tensors].map(([name, t]) => [name, floats(t.data, t.shape)]));

@@ -1,6 +1,7 @@
 /** What is asked of a model, and what can be: token ids it knows, sequences no longer than its positions, layers it has. */
 import { UserError } from '../errors.js';
 import type { Adapter } from './adapter.js';
+import { positionLimit } from './config.js';
 import type { DecoderConfig } from './config.js';
 
 export interface RolloutRequest {
@@ -48,7 +49,7 @@ function checkSequences(config: DecoderConfig, sequences: readonly (readonly num
 /** @throws UserError when a sequence is longer than the model's positions. */
 export function checkLength(config: DecoderConfig, time: number): void {
   if (time > config.maxPositions) {
-    throw new UserError(`${time} tokens are more than the model's ${config.maxPositions} positions: shorten the texts`);
+    throw new UserError(`${time} tokens are more than ${positionLimit(config)}: shorten the texts`);
   }
 }
 

@@ -32,7 +32,7 @@ export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | nul
   const temperature = g.input('temperature', []);
   defineDims(g, prompts, uniforms, config.heads / config.kvHeads);
   const adapter = layout ? adapterInputs(g, config, layout).values : null;
-  const decoder = new Decoder(g, config, bindWeights(g, checkpoint), adapter);
+  const decoder = new Decoder(g, config, bindWeights(g, checkpoint), adapter, 'positions');
 
   const cache: { k: Value; v: Value }[] = [];
   const x = decoder.causal(g, prompts, undefined, (k, v) => cache.push({ k, v }));
@@ -104,6 +104,7 @@ function defineDims(g: Differentiable, prompts: Value, uniforms: Value, group: n
   g.defineDim('promptTime', axis(promptShape, 1));
   g.defineDim('rows', g.emitMul(g.dim('prompts'), g.dim('promptTime')));
   g.defineDim('maxNew', axis(uniformShape, 0));
+  g.defineDim('positions', g.emitAdd(g.dim('promptTime'), g.dim('maxNew')));
   g.defineDim('samples', axis(uniformShape, 1));
   g.defineDim('perPrompt', g.emitDiv(g.dim('samples'), g.dim('prompts')));
   if (group > 1) g.defineDim(times(group, 'perPrompt'), g.emitMul(g.dim('perPrompt'), g.int64([group])));

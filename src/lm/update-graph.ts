@@ -96,10 +96,10 @@ function trainableDecoder(
 ): { decoder: Decoder; trainables: Map<string, Value> } {
   if (trainable === 'weights') {
     const trainables = weightInputs(g, checkpoint.config);
-    return { decoder: new Decoder(g, checkpoint.config, (name) => trainables.get(name)!, null), trainables };
+    return { decoder: new Decoder(g, checkpoint.config, (name) => trainables.get(name)!, null, 'time'), trainables };
   }
   const { inputs, values } = adapterInputs(g, checkpoint.config, trainable);
-  return { decoder: new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), values), trainables: inputs };
+  return { decoder: new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), values, 'time'), trainables: inputs };
 }
 
 /**
@@ -111,7 +111,7 @@ export function logProbGraph(checkpoint: Checkpoint, layout: AdapterLayout | nul
   const ids = tokenInput(g);
   const labels = g.emitReshape(g.input('labels', ['batch', 'time'], 'int64'), ['rows']);
   const adapter = layout ? adapterInputs(g, checkpoint.config, layout).values : null;
-  const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), adapter);
+  const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), adapter, 'time');
   const [logProb, entropy] = g.logProbEntropy(decoder.logits(g, decoder.causal(g, ids)), labels);
   g.output(g.emitReshape(logProb, ['batch', 'time']), 'logProbs');
   g.output(g.emitReshape(entropy, ['batch', 'time']), 'entropies');

@@ -190,6 +190,14 @@ const CASES: Readonly<Record<string, Case>> = {
     build: (g, { a }) => [g.transpose(a!, [2, 0, 1])],
     reference: ({ a }) => range(4, (k) => range(6, (ij) => a![ij * 4 + k]!)).flat(),
   },
+  'split [2, 5] → [2, 2], [2, 1], [2, 2], of which nothing takes the second': {
+    shapes: { a: [2, 5] },
+    build: (g, { a }) => {
+      const [first, , third] = g.split(a!, 1, [2, 1, 2]);
+      return [first!, g.exp(third!)];
+    },
+    reference: ({ a }) => [a![0]!, a![1]!, a![5]!, a![6]!, ...[a![3]!, a![4]!, a![8]!, a![9]!].map(Math.exp)],
+  },
   linear: {
     shapes: { x: [3, 4], W: [2, 4] },
     build: (g, { x, W }) => [g.linear(x!, W!)],
@@ -214,6 +222,16 @@ const CASES: Readonly<Record<string, Case>> = {
     build: (g, { x, w }) => [g.rmsNorm(x!, w!, 1e-3)],
     reference: ({ x, w }) =>
       range(3, (r) => {
+        const a = row(x!, r, 4);
+        const scale = 1 / Math.sqrt(dot(a, a) / 4 + 1e-3);
+        return a.map((y, i) => y * scale * w![i]!);
+      }).flat(),
+  },
+  'rmsNorm of every head, [3, 2, 4]': {
+    shapes: { x: [3, 2, 4], w: [4] },
+    build: (g, { x, w }) => [g.rmsNorm(x!, w!, 1e-3)],
+    reference: ({ x, w }) =>
+      range(6, (r) => {
         const a = row(x!, r, 4);
         const scale = 1 / Math.sqrt(dot(a, a) / 4 + 1e-3);
         return a.map((y, i) => y * scale * w![i]!);

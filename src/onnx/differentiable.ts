@@ -87,6 +87,23 @@ export class Differentiable extends Emitter {
     const inverse = perm.map((_, i) => perm.indexOf(i));
     return this.#record(this.emitTranspose(a, perm), [a], (g) => [() => this.emitTranspose(g, inverse)]);
   }
+  /** Parts of `a` along an axis. */
+  split(a: Value, axis: number, sizes: readonly number[]): Value[] {
+    const parts = this.emitSplit(a, axis, sizes);
+    if (!a.requiresGrad) return parts;
+    for (const part of parts) part.requiresGrad = true;
+    this.#tape.push({
+      outputs: parts,
+      operands: [a],
+      vjp: (gradients) => [
+        () => {
+          const known = gradients.map((g, i) => g ?? this.zeros(parts[i]!.shape));
+          return this.emitConcat(known, axis, a.shape[axis]!);
+        },
+      ],
+    });
+    return parts;
+  }
 
   // Layers
 
@@ -100,9 +117,9 @@ export class Differentiable extends Emitter {
     ]);
   }
 
-  /** Root-mean-square normalisation of rows, x [rows, d] and w [d]. Zhang & Sennrich 2019. */
+  /** Root-mean-square normalisation over the last axis, x […, d] and w [d]. Zhang & Sennrich 2019. */
   rmsNorm(x: Value, w: Value, epsilon: number): Value {
-    const perRow = [x.shape[0]!, 1];
+    const perRow = [...x.shape.slice(0, -1), 1];
     let y: Value;
     let inverse: Value;
     if (this.dialect === 'fused') {

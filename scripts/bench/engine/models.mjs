@@ -11,6 +11,8 @@ const llama = {
   family: 'llama',
   epsilon: 1e-6,
   ropeTheta: 10000,
+  ropeScaling: null,
+  slidingWindow: null,
   maxPositions: 256,
   tiedHead: true,
   attentionBias: false,

@@ -47,6 +47,8 @@ const SHAPE = {
   feedForward: 352,
   epsilon: 1e-6,
   ropeTheta: 10_000,
+  ropeScaling: null,
+  slidingWindow: null,
   maxPositions: 256,
   tiedHead: true,
   attentionBias: false,

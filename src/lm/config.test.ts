@@ -1,0 +1,192 @@
+/** `config.json`: every family’s fields, old and new ways of writing them, and what is refused. */
+import { describe, expect, it } from 'vitest';
+import { TINY_LLAMA, TINY_QWEN2 } from '../../tests/tiny-checkpoint.js';
+import { formatConfig, parseConfig, positionLimit, weightShapes } from './config.js';
+import type { DecoderConfig } from './config.js';
+import type { RopeScaling } from './rope.js';
+
+const TOKENS = { bos: 1, eos: 2, pad: 0 };
+const LLAMA3: RopeScaling = {
+  type: 'llama3',
+  factor: 4,
+  lowFrequencyFactor: 1,
+  highFrequencyFactor: 4,
+  originalPositions: 16,
+};
+const LONGROPE: RopeScaling = {
+  type: 'longrope',
+  shortFactors: [1, 1.5],
+  longFactors: [2, 4],
+  attentionFactor: 1.25,
+  originalPositions: 16,
+};
+
+/** `UserError: message` of what a function throws. */
+function refusal(f: () => unknown): string {
+  try {
+    f();
+  } catch (error) {
+    return `${(error as Error).name}: ${(error as Error).message}`;
+  }
+  return 'nothing thrown';
+}
+
+describe('config.json', () => {
+  const base = {
+    model_type: 'llama',
+    vocab_size: 100,
+    hidden_size: 32,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    intermediate_size: 64,
+  };
+  const parse = (change: object): DecoderConfig => parseConfig(JSON.stringify({ ...base, ...change }), 'c.json');
+
+  it.each([
+    ['llama', TINY_LLAMA],
+    ['qwen2', TINY_QWEN2],
+    ['llama with scaled positions', { ...TINY_LLAMA, ropeScaling: LLAMA3 }],
+    ['llama with stretched positions', { ...TINY_LLAMA, ropeScaling: { type: 'linear', factor: 4 } }],
+    ['mistral with a window', { ...TINY_LLAMA, family: 'mistral', slidingWindow: 32 }],
+    ['qwen3', { ...TINY_LLAMA, family: 'qwen3' }],
+    ['phi3 with longrope', { ...TINY_LLAMA, family: 'phi3', ropeScaling: LONGROPE, maxPositions: 16 }],
+  ] satisfies [string, DecoderConfig][])('of a %s comes back as it was written', (_, config) => {
+    expect(parseConfig(formatConfig(config, TOKENS), 'c.json')).toEqual(config);
+    expect(JSON.parse(formatConfig(config, TOKENS))).toMatchObject({
+      bos_token_id: 1,
+      eos_token_id: 2,
+      pad_token_id: 0,
+    });
+  });
+
+  it('is read as Hugging Face’s defaults have it', () => {
+    expect(parse({})).toEqual({
+      family: 'llama',
+      vocabulary: 100,
+      width: 32,
+      layers: 2,
+      heads: 4,
+      kvHeads: 4,
+      headDim: 8,
+      feedForward: 64,
+      epsilon: 1e-6,
+      ropeTheta: 10000,
+      ropeScaling: null,
+      slidingWindow: null,
+      maxPositions: 2048,
+      tiedHead: false,
+      attentionBias: false,
+    });
+    expect(parse({ model_type: 'qwen2' }).attentionBias).toBe(true);
+    expect(parse({ rope_parameters: { rope_theta: 500000, rope_type: 'default' } }).ropeTheta).toBe(500000);
+  });
+
+  it('has its family’s defaults where it is silent', () => {
+    expect(parse({ model_type: 'qwen3' })).toMatchObject({ headDim: 128, attentionBias: false, maxPositions: 32_768 });
+    expect(parse({ model_type: 'phi3' })).toMatchObject({ epsilon: 1e-5, maxPositions: 4096 });
+    expect(parse({ model_type: 'mistral', attention_bias: true })).toMatchObject({ attentionBias: false });
+  });
+
+  it('ends at its sliding window, where the family and the switch have one', () => {
+    const ends = (change: object): object => {
+      const { maxPositions, slidingWindow } = parse({ max_position_embeddings: 4096, sliding_window: 512, ...change });
+      return { maxPositions, slidingWindow };
+    };
+    const windowed = { maxPositions: 512, slidingWindow: 512 };
+    const whole = { maxPositions: 4096, slidingWindow: null };
+    expect(ends({ model_type: 'mistral' })).toEqual(windowed);
+    expect(ends({ model_type: 'phi3' })).toEqual(windowed);
+    expect(ends({ model_type: 'qwen2', use_sliding_window: true })).toEqual(windowed);
+    expect(ends({ model_type: 'qwen2', use_sliding_window: false })).toEqual(whole);
+    expect(ends({ model_type: 'llama' })).toEqual(whole);
+    expect(ends({ model_type: 'mistral', sliding_window: null })).toEqual(whole);
+    expect(ends({ model_type: 'mistral', sliding_window: 8192 })).toEqual({ maxPositions: 4096, slidingWindow: 8192 });
+  });
+
+  it('is read in its older and newer ways of writing scaled positions', () => {
+    const llama3 = { factor: 8, low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 16 };
+    const expected = { ...LLAMA3, factor: 8 };
+    expect(parse({ rope_scaling: { rope_type: 'llama3', ...llama3 } }).ropeScaling).toEqual(expected);
+    expect(parse({ rope_parameters: { rope_type: 'llama3', ...llama3, rope_theta: 5 } })).toMatchObject({
+      ropeScaling: expected,
+      ropeTheta: 5,
+    });
+    const longrope = { type: 'su', short_factor: [1, 2, 3, 4], long_factor: [5, 6, 7, 8] };
+    const phi3 = parse({
+      model_type: 'phi3',
+      rope_scaling: longrope,
+      max_position_embeddings: 256,
+      original_max_position_embeddings: 16,
+    });
+    // √(1 + ln(256 / 16) / ln 16) = √2
+    expect(phi3.ropeScaling).toMatchObject({ type: 'longrope', shortFactors: [1, 2, 3, 4], originalPositions: 16 });
+    expect(phi3.ropeScaling).toHaveProperty('attentionFactor', Math.SQRT2);
+    expect(phi3.maxPositions).toBe(16);
+  });
+
+  it('says where sequences end, and why', () => {
+    const said = (change: object): string => positionLimit(parse(change));
+    expect(said({})).toBe("the model's 2048 positions");
+    expect(said({ model_type: 'mistral', sliding_window: 64 })).toBe(
+      "the model's sliding window of 64 positions, beyond which attention is not supported",
+    );
+    const rope_scaling = { type: 'longrope', short_factor: [1, 1, 1, 1], long_factor: [1, 1, 1, 1] };
+    expect(said({ model_type: 'phi3', rope_scaling, original_max_position_embeddings: 32 })).toBe(
+      "the 32 positions of the model's short RoPE factors; the long ones are not supported",
+    );
+  });
+
+  it.each([
+    [
+      { model_type: 'mamba' },
+      "c.json: model_type 'mamba' is not supported; supported are llama, mistral, qwen2, qwen3, phi3",
+    ],
+    [{ vocab_size: 'many' }, 'c.json: vocab_size: '],
+    [{ num_hidden_layers: 0 }, 'c.json: num_hidden_layers: '],
+    [{ hidden_act: 'gelu' }, "c.json: hidden_act 'gelu' is not supported; only silu is"],
+    [{ rope_scaling: { type: 'yarn' } }, 'c.json: rope_scaling "yarn" is not supported; supported are linear, llama3'],
+    [{ rope_scaling: { type: 'dynamic', factor: 2 } }, 'c.json: rope_scaling "dynamic" is not supported'],
+    [{ rope_scaling: 4 }, 'c.json: rope_scaling: '],
+    [{ rope_parameters: { rope_type: 'llama3' } }, 'c.json: rope_scaling.factor: '],
+    [
+      { rope_scaling: { type: 'su', short_factor: [1], long_factor: [1] }, original_max_position_embeddings: 9 },
+      'c.json: rope_scaling: short_factor and long_factor must have 4 numbers',
+    ],
+    [{ partial_rotary_factor: 0.75 }, 'c.json: partial_rotary_factor is not supported'],
+    [{ quantization_config: { quant_method: 'awq' } }, 'c.json: quantization_config: quantised weights are not'],
+    [{ mlp_bias: true }, 'c.json: mlp_bias is not supported'],
+    [{ num_key_value_heads: 3 }, 'c.json: num_attention_heads must be a multiple of num_key_value_heads'],
+    [{ hidden_size: 36 }, 'c.json: the head dimension must be an even integer'],
+  ])('%j is refused', (change, message) => {
+    expect(refusal(() => parse(change))).toContain(`UserError: ${message}`);
+  });
+
+  it('that is not JSON, or not an object, is refused', () => {
+    expect(refusal(() => parseConfig('{"model_type":', 'c.json'))).toContain('UserError: c.json is not valid JSON');
+    expect(refusal(() => parseConfig('[1]', 'c.json'))).toContain('UserError: c.json: ');
+  });
+
+  it('gives a phi3 two matrices for five, and a qwen3 norms of its heads', () => {
+    const of = (config: DecoderConfig): [string, number[]][] =>
+      [...weightShapes({ ...config, layers: 1 })].map(([name, shape]) => [name.split('.')[4] ?? name, shape]);
+    const phi3 = of({ ...TINY_LLAMA, family: 'phi3' });
+    // 4 heads and 2 · 2 key–value heads of 4; gate and up of 24 each.
+    expect(phi3.filter(([name]) => name.includes('_')).slice(1)).toEqual([
+      ['qkv_proj', [32, 16]],
+      ['o_proj', [16, 16]],
+      ['gate_up_proj', [48, 16]],
+      ['down_proj', [16, 24]],
+    ]);
+    expect(of({ ...TINY_LLAMA, family: 'qwen3' }).filter(([name]) => name.endsWith('norm'))).toEqual([
+      ['q_norm', [4]],
+      ['k_norm', [4]],
+    ]);
+  });
+
+  it('gives a llama with attention_bias four biases a layer, a qwen2 three', () => {
+    const biases = (config: DecoderConfig): string[] =>
+      [...weightShapes({ ...config, layers: 1, attentionBias: true }).keys()].filter((name) => name.endsWith('.bias'));
+    expect(biases(TINY_LLAMA).map((name) => name.split('.')[4])).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj']);
+    expect(biases(TINY_QWEN2).map((name) => name.split('.')[4])).toEqual(['q_proj', 'k_proj', 'v_proj']);
+  });
+});

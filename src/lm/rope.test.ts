@@ -1,0 +1,60 @@
+/** Rotary tables: frequencies by hand, and tables that are exact at every position, however far. */
+import { describe, expect, it } from 'vitest';
+import { Differentiable } from '../onnx/differentiable.js';
+import { floatData, integers, Session } from '../onnx/session.js';
+import { ropeFrequencies, rotaryTables } from './rope.js';
+import type { RopeScaling } from './rope.js';
+
+describe('frequencies', () => {
+  it('are θ^(−2i/d), divided as the scaling says', () => {
+    expect(ropeFrequencies(4, 100, null)).toEqual([1, 0.1]);
+    expect(ropeFrequencies(4, 100, { type: 'linear', factor: 4 })).toEqual([0.25, 0.025]);
+    const longrope: RopeScaling = {
+      type: 'longrope',
+      shortFactors: [2, 4],
+      longFactors: [8, 8],
+      attentionFactor: 1,
+      originalPositions: 16,
+    };
+    expect(ropeFrequencies(4, 100, longrope)).toEqual([0.5, 0.025]);
+  });
+
+  it('of Llama 3.1 are kept where they turn often, slowed where they turn seldom, blended between', () => {
+    const scaling: RopeScaling = {
+      type: 'llama3',
+      factor: 8,
+      lowFrequencyFactor: 1,
+      highFrequencyFactor: 4,
+      originalPositions: 64,
+    };
+    // Turns within 64 positions: 10.2, 64 · 0.22 / 2π = 2.2409, and 0.49.
+    const [kept, blended, slowed] = ropeFrequencies(6, 0.22 ** -3, scaling);
+    const share = ((64 * 0.22) / (2 * Math.PI) - 1) / 3;
+    expect(kept).toBe(1);
+    expect(blended).toBeCloseTo(share * 0.22 + ((1 - share) * 0.22) / 8, 12);
+    expect(slowed).toBeCloseTo(0.22 ** 2 / 8, 12);
+  });
+});
+
+describe('tables', () => {
+  it('are float32’s cos, sin and −sin of every position, before, at and far beyond the first block', async () => {
+    const g = new Differentiable('standard');
+    g.defineDim('length', g.op('Shape', [g.input('one', ['length'], 'int64')], {}, [1], 'int64'));
+    const settings = { headDim: 8, maxPositions: 5000, theta: 10_000, scaling: null, length: 'length' };
+    for (const [name, value] of Object.entries(rotaryTables(g, settings))) g.output(value, name);
+    const session = await Session.create(g, { provider: 'cpu', threads: 1 });
+    const out = await session.run({ one: integers(new BigInt64Array(5000), [5000]) });
+    await session.release();
+    const [cos, sin, negativeSin] = ['cos', 'sin', 'negativeSin'].map((name) => floatData(out[name]));
+    const frequencies = ropeFrequencies(8, 10_000, null);
+    let worst = 0;
+    for (let i = 0; i < 20_000; i++) {
+      const angle = Math.floor(i / 4) * frequencies[i % 4]!;
+      worst = Math.max(worst, Math.abs(cos![i]! - Math.cos(angle)), Math.abs(sin![i]! - Math.sin(angle)));
+      expect(negativeSin![i]).toBe(-sin![i]!);
+    }
+    expect(worst).toBeLessThan(2e-7);
+    // The first block is the host’s numbers themselves.
+    expect(cos![4 * 1000]).toBe(Math.fround(Math.cos(1000)));
+  });
+});
