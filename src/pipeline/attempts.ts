@@ -1,13 +1,17 @@
 /** The solver's K attempts at valid tasks, graded: the rows of attempts and labels. */
 import { mapBounded, type CodeTask } from '../domain/azr/index.js';
 import { deriveSeed } from '../metrics/random.js';
-import type { AttemptRow, LabelRow } from '../store/rows.js';
+import { UsageMeter, type SolverUsage } from '../solver/usage.js';
+import type { AttemptRow, BatchKey, LabelRow } from '../store/rows.js';
+import type { RunStore } from '../store/store.js';
 import type { Workspace } from './workspace.js';
 
 export interface Attempted {
   readonly attempts: AttemptRow[];
   /** Only tasks whose K attempts were all graded. */
   readonly labels: LabelRow[];
+  /** What a solver behind an endpoint used. */
+  readonly usage: SolverUsage;
 }
 
 /** `purpose` and `index` name the stream of randomness; `split` is what the labels are for. */
@@ -18,7 +22,8 @@ export async function attemptTasks(
   index: number,
   split: string,
 ): Promise<Attempted> {
-  if (!tasks.length) return { attempts: [], labels: [] };
+  const meter = new UsageMeter();
+  if (!tasks.length) return { attempts: [], labels: [], usage: meter.total };
   const { config, domain } = workspace;
   const k = config.band.of;
   const seed = deriveSeed(config.seed, purpose, index);
@@ -27,6 +32,7 @@ export async function attemptTasks(
     tasks.map(({ task }) => domain.question(task)),
     k,
     seed,
+    meter,
   );
   const graded = await mapBounded(tasks, sandbox.size, async ({ id, task }, i) => {
     const answered = answers[i]!.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
@@ -40,5 +46,12 @@ export async function attemptTasks(
     if (own.some(({ verdict }) => verdict === 'error')) return [];
     return [{ taskId: tasks[i]!.id, passes: own.filter(({ verdict }) => verdict === 'pass').length, k, split }];
   });
-  return { attempts: graded.flat(), labels };
+  return { attempts: graded.flat(), labels, usage: meter.total };
+}
+
+/** The rows of a batch's attempts, for its transaction. */
+export function insertAttempted(store: RunStore, key: BatchKey, { attempts, labels, usage }: Attempted): void {
+  store.insertAttempts(attempts);
+  store.insertLabels(labels);
+  if (usage.requests > 0) store.insertSolverUsage({ ...key, ...usage });
 }

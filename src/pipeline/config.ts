@@ -8,6 +8,7 @@ import { penaltyProblem } from '../reward/gate.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
 import type { AdvantageName } from '../rl/advantage.js';
 import { dockerSchema, SANDBOX_KINDS } from './open-sandbox.js';
+import { solverProblems, solverSchema } from './solver-config.js';
 
 const count = (what: string) => z.int().positive().describe(what);
 const rate = (what: string) => z.number().positive().describe(what);
@@ -67,7 +68,11 @@ export const configSchema = z
     models: z.strictObject({
       policy: z.string().describe('Checkpoint folder of the generator that is trained.'),
       reference: z.string().describe('Checkpoint folder of the frozen model whose hidden states the probe reads.'),
-      solver: z.string().describe('Checkpoint folder of the solver.'),
+      solver: z
+        .string()
+        .nullable()
+        .default(null)
+        .describe('Checkpoint folder of the solver; null with solver.endpoint.'),
     }),
     domain: codeDomainSchema,
     band: bandSchema.default({ min: 1, max: 3, of: 8 }).describe('The target band, in counts of passed attempts.'),
@@ -81,16 +86,7 @@ export const configSchema = z
           .describe('Texts of one token that end a completion, besides the end of sequence.'),
       })
       .prefault({}),
-    solver: z
-      .strictObject({
-        temperature: rate('Sampling temperature of the solver.').default(1),
-        maxNewTokens: count('Longest answer; a longer one is a fail.').default(512),
-        stops: z
-          .array(z.string())
-          .default([])
-          .describe('Texts of one token that end an answer, besides the end of sequence.'),
-      })
-      .prefault({}),
+    solver: solverSchema,
     label: z
       .strictObject({
         tasks: count('Labelled tasks to gather.').default(1500),
@@ -177,6 +173,9 @@ export const configSchema = z
   .superRefine((config, context) => {
     const problem = penaltyProblem(config.train.invalidPenalty, -config.train.rewardClip);
     if (problem) context.addIssue({ code: 'custom', path: ['train', 'invalidPenalty'], message: problem });
+    for (const { path, message } of solverProblems(config.solver, config.models.solver)) {
+      context.addIssue({ code: 'custom', path: [...path], message });
+    }
     if (!Object.keys(config.arms).length)
       context.addIssue({ code: 'custom', path: ['arms'], message: 'name at least one arm' });
     if (config.probe.validationShare + config.probe.testShare > 0.8) {

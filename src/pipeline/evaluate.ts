@@ -5,7 +5,7 @@ import { inBand, summariseEvaluation } from '../metrics/frontier.js';
 import type { Generation } from '../metrics/frontier.js';
 import type { BatchKey, LabelRow, TaskRow } from '../store/rows.js';
 import { taskId } from '../store/rows.js';
-import { attemptTasks } from './attempts.js';
+import { attemptTasks, insertAttempted } from './attempts.js';
 import { requireTrained, trainedAdapter } from './checkpoints.js';
 import { openArmProbes, scoreTasks } from './probe-scores.js';
 import { taskText } from './diversity.js';
@@ -27,6 +27,8 @@ export async function evaluate(workspace: Workspace): Promise<void> {
   const { config, store } = workspace;
   const pending = Object.keys(config.arms).filter((arm) => !store.phaseFinished(PHASE, arm));
   for (const arm of pending) requireTrained(workspace, arm);
+  // An endpoint that does not answer is told before any work.
+  if (pending.length > 0) await workspace.solver();
   for (const arm of pending) {
     const adapter = await trainedAdapter(workspace, arm);
     await evaluateArm(workspace, arm, adapter);
@@ -57,11 +59,10 @@ async function evaluateArm(workspace: Workspace, arm: string, adapter: Adapter |
       earlier: null,
     });
     const valid = proposals.flatMap(({ row, task }) => (task ? [{ id: row.id, task }] : []));
-    const { attempts, labels } = await attemptTasks(workspace, valid, `attempt evaluate ${arm}`, batch, PHASE);
+    const attempted = await attemptTasks(workspace, valid, `attempt evaluate ${arm}`, batch, PHASE);
     store.commitBatch(key, (performance.now() - started) / 1000, () => {
       store.insertTasks(proposals.map(({ row }) => row));
-      store.insertAttempts(attempts);
-      store.insertLabels(labels);
+      insertAttempted(store, key, attempted);
     });
   }
   const summary = summariseEvaluation(armGenerations(workspace, arm), config.band);
@@ -120,11 +121,10 @@ async function rescoreSteps(workspace: Workspace, arm: string): Promise<void> {
       .tasks({ phase: 'train-generator', arm, batch: step, valid: true })
       .map((row) => ({ ...row, ...key, id: taskId(key, row.item) }));
     const tasks = rows.map((row) => ({ id: row.id, task: row.task as unknown as CodeTask }));
-    const { attempts, labels } = await attemptTasks(workspace, tasks, `attempt re-score ${arm}`, step, 're-score');
+    const attempted = await attemptTasks(workspace, tasks, `attempt re-score ${arm}`, step, 're-score');
     store.commitBatch(key, (performance.now() - started) / 1000, () => {
       store.insertTasks(rows);
-      store.insertAttempts(attempts);
-      store.insertLabels(labels);
+      insertAttempted(store, key, attempted);
     });
   }
   progress.update(steps.length, steps.length);

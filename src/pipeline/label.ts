@@ -2,8 +2,10 @@
 import { RunError } from '../errors.js';
 import { inBand } from '../metrics/frontier.js';
 import { wilsonInterval } from '../metrics/interval.js';
-import { attemptTasks } from './attempts.js';
+import { attemptTasks, insertAttempted } from './attempts.js';
 import { propose } from './propose.js';
+import { accountOf } from './solver-account.js';
+import type { SolverAccount } from './solver-account.js';
 import type { Workspace } from './workspace.js';
 
 /** What the labels came to; part of `propel label --json`. */
@@ -16,6 +18,8 @@ export interface LabelSummary {
   readonly bandRate: number;
   readonly bandInterval: readonly [number, number];
   readonly solverTrials: number;
+  /** What a solver behind an endpoint used; null for a local one. */
+  readonly solverAccount: SolverAccount | null;
   readonly seconds: number;
 }
 
@@ -29,6 +33,8 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
     const earlier = new Set(store.tasks({ phase: PHASE, arm: '', valid: true }).map((row) => row.rendered!));
     let labelled = store.labelledTasks({ phase: PHASE }).length;
     progress.update(Math.min(labelled, config.label.tasks), config.label.tasks);
+    // An endpoint that does not answer is told before any work.
+    await workspace.solver();
     for (let batch = store.batches(PHASE, '').length; labelled < config.label.tasks; batch++) {
       workspace.checkpoint();
       if (batch * config.label.batch >= config.label.maxGenerations) {
@@ -46,14 +52,13 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
         earlier: config.domain.validity.rejectRepeats ? earlier : null,
       });
       const valid = proposals.flatMap(({ row, task }) => (task ? [{ id: row.id, task }] : []));
-      const { attempts, labels } = await attemptTasks(workspace, valid, 'attempt label', batch, 'label');
+      const attempted = await attemptTasks(workspace, valid, 'attempt label', batch, 'label');
       store.commitBatch(key, (performance.now() - started) / 1000, () => {
         store.insertTasks(proposals.map(({ row }) => row));
-        store.insertAttempts(attempts);
-        store.insertLabels(labels);
+        insertAttempted(store, key, attempted);
       });
       for (const { row } of proposals) if (row.valid) earlier.add(row.rendered!);
-      labelled += labels.length;
+      labelled += attempted.labels.length;
       progress.update(
         Math.min(labelled, config.label.tasks),
         config.label.tasks,
@@ -77,6 +82,7 @@ function summarise({ config, store }: Workspace): LabelSummary {
     bandRate: labelled.length ? band / labelled.length : 0,
     bandInterval: wilsonInterval(band, labelled.length),
     solverTrials: store.countTrials(PHASE),
+    solverAccount: accountOf({ config, store }, PHASE),
     seconds: store.secondsOf(PHASE, ''),
   };
 }

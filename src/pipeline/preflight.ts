@@ -6,14 +6,15 @@ import type { ModelFiles } from '../lm/language-model.js';
 import type { Config } from './config.js';
 import { findFile } from './paths.js';
 
-export type ModelFolders = Readonly<Record<keyof Config['models'], string>>;
+/** By role; without a solver where an endpoint takes its place. */
+export type ModelFolders = Readonly<Record<'policy' | 'reference', string>> & { readonly solver?: string };
 
 /** The absolute folder of each model. @throws UserError for one that does not exist. */
 export function modelFolders({ models }: Config): ModelFolders {
   return {
     policy: findFile(models.policy, 'models.policy'),
     reference: findFile(models.reference, 'models.reference'),
-    solver: findFile(models.solver, 'models.solver'),
+    ...(models.solver === null ? {} : { solver: findFile(models.solver, 'models.solver') }),
   };
 }
 
@@ -28,8 +29,10 @@ export async function checkModels(config: Config): Promise<void> {
     if (!opened.has(folder)) opened.set(folder, await openModel(role, folder));
   }
   checkSampling('policy', config.policy, folders.policy, opened.get(folders.policy)!);
-  checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
-  checkSolverRoom(config, opened.get(folders.solver)!, folders.solver);
+  if (folders.solver !== undefined) {
+    checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
+    checkSolverRoom(config, opened.get(folders.solver)!, folders.solver);
+  }
   checkLayers(config.probe.features, folders.reference, opened.get(folders.reference)!.config.layers);
 }
 
@@ -44,7 +47,12 @@ async function openModel(role: string, folder: string): Promise<ModelFiles> {
 }
 
 /** Stops are one token each, and what may be written fits into the model's positions beside at least one token of prompt. */
-function checkSampling(role: 'policy' | 'solver', settings: Config['policy'], folder: string, files: ModelFiles): void {
+function checkSampling(
+  role: 'policy' | 'solver',
+  settings: Pick<Config['policy'], 'maxNewTokens' | 'stops'>,
+  folder: string,
+  files: ModelFiles,
+): void {
   const { maxPositions } = files.config;
   if (settings.maxNewTokens >= maxPositions) {
     throw new UserError(

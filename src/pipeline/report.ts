@@ -14,6 +14,7 @@ import { armGenerations, rescoredBandRate } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
 import { probeReports } from './probe-report.js';
+import { accountOf } from './solver-account.js';
 
 /** Sample tasks shown of each arm. */
 const SAMPLES = 12;
@@ -27,11 +28,13 @@ export function report(folder: string): Results {
     const config = { ...run.config, seed: run.seed } as unknown as Config;
     const evaluated = Object.keys(config.arms).filter((arm) => store.phaseFinished('evaluate', arm));
     if (!evaluated.length) throw new UserError(`${folder}: no arm has been evaluated yet: run 'propel evaluate'`);
+    const account = accountOf({ config, store });
     const results: Results = {
       seed: run.seed,
       versions: run.versions,
       config: run.config,
       topicRules: (run.config['topicRules'] as { readonly version: string }).version,
+      ...(account && { solverAccount: account }),
       arms: armResults({ config, store }, evaluated),
     };
     writeResults(join(folder, 'results.json'), results);

@@ -6,6 +6,7 @@ import type { Domain } from '../domain/domain.js';
 import { checkpointHash } from '../lm/checkpoint.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
+import { openEndpointSolver } from '../solver/endpoint-solver.js';
 import { createLocalSolver } from '../solver/local-solver.js';
 import type { Solver } from '../solver/solver.js';
 import type { Json, Phase } from '../store/rows.js';
@@ -14,6 +15,7 @@ import type { Config } from './config.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
 import { modelFolders } from './preflight.js';
+import { endpointSettings } from './solver-config.js';
 import type { ModelFolders } from './preflight.js';
 import type { ProgressFactory } from './progress.js';
 import { versions } from './versions.js';
@@ -61,6 +63,7 @@ export class Workspace {
   #engine: Promise<EngineThread> | null = null;
   readonly #models = new Map<string, Promise<LanguageModel>>();
   #sandbox: Promise<Sandbox> | null = null;
+  #solver: Promise<Solver> | null = null;
 
   private constructor(
     options: RunOptions,
@@ -123,10 +126,9 @@ export class Workspace {
       };
       const folders = modelFolders(options.config);
       for (const [role, hash] of Object.entries(modelHashes)) {
-        if (checkpointHash(folders[role as keyof ModelFolders]) !== hash) {
-          throw new UserError(
-            `${folders[role as keyof ModelFolders]} is not the ${role} that ${folder} was run with: its weights have changed`,
-          );
+        const model = folders[role as keyof ModelFolders];
+        if (model === undefined || checkpointHash(model) !== hash) {
+          throw new UserError(`${model} is not the ${role} that ${folder} was run with: its weights have changed`);
         }
       }
       return new Workspace(options, folders, topicRules, store, true);
@@ -175,8 +177,16 @@ export class Workspace {
   reference(): Promise<LanguageModel> {
     return this.#model(this.#folders.reference);
   }
-  async solver(): Promise<Solver> {
-    return createLocalSolver(await this.#model(this.#folders.solver), this.config.solver);
+
+  /** @throws UserError when it is an endpoint that cannot be reached, refuses the key or does not serve the model */
+  solver(): Promise<Solver> {
+    return (this.#solver ??= this.#openSolver());
+  }
+
+  async #openSolver(): Promise<Solver> {
+    const endpoint = endpointSettings(this.config.solver);
+    if (endpoint !== null) return openEndpointSolver(endpoint);
+    return createLocalSolver(await this.#model(this.#folders.solver!), this.config.solver);
   }
 
   sandbox(): Promise<Sandbox> {
@@ -188,6 +198,7 @@ export class Workspace {
 
   async close(): Promise<void> {
     await Promise.allSettled([
+      this.#solver?.then((solver) => solver.close()),
       this.#sandbox?.then((sandbox) => sandbox.close()),
       this.#engine?.then((engine) => engine.close()),
     ]);

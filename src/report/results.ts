@@ -70,7 +70,18 @@ export interface Results {
   readonly config: { readonly [key: string]: Json };
   /** Version of the rules that topics are told by. */
   readonly topicRules: string;
+  /** What a solver behind an endpoint used over the whole run; absent for a local one. */
+  readonly solverAccount?: SolverAccountResult;
   readonly arms: readonly ArmResult[];
+}
+
+export interface SolverAccountResult {
+  readonly requests: number;
+  readonly retries: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly unmetered: number;
+  readonly cost: number | null;
 }
 
 /** What an arm's result holds beside the summary of its evaluation. */

@@ -28,6 +28,8 @@ export function createLocalSolver(model: LanguageModel, settings: LocalSolverSet
   };
   return {
     name: model.folder,
+    // The model belongs to whoever opened it.
+    close: async () => {},
     async attempt(questions, k, seed) {
       const attempts: Attempt[][] = [];
       for (let at = 0; at < questions.length; at += QUESTIONS_PER_ROLLOUT) {

@@ -77,6 +77,17 @@ export interface LabelRow {
   readonly split: string;
 }
 
+/** What a solver behind an endpoint used for the attempts of one batch. */
+export interface SolverUsageRow extends BatchKey {
+  readonly requests: number;
+  /** Requests sent again, because one before had failed. */
+  readonly retries: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Answered requests whose response had no token counts. */
+  readonly unmetered: number;
+}
+
 export interface ProbeRow {
   readonly name: string;
   readonly card: Json;

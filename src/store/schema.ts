@@ -4,7 +4,7 @@
  */
 
 /** Stored in the file's `user_version`; raise it with every change below. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
 export const APPLICATION_ID = 0x5052504c;
@@ -70,6 +70,19 @@ CREATE TABLE labels (
   k INTEGER NOT NULL,
   split TEXT NOT NULL,
   CHECK (passes BETWEEN 0 AND k)
+) STRICT, WITHOUT ROWID;
+
+-- Of solvers behind an endpoint only.
+CREATE TABLE solver_usage (
+  phase TEXT NOT NULL,
+  arm TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  requests INTEGER NOT NULL,
+  retries INTEGER NOT NULL,
+  prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL,
+  unmetered INTEGER NOT NULL,
+  PRIMARY KEY (phase, arm, batch)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE probes (

@@ -237,6 +237,7 @@ describe('the dump', () => {
       'phases',
       'probes',
       'run',
+      'solver_usage',
       'step_scores',
       'steps',
       'tasks',
@@ -340,7 +341,7 @@ describe('files that cannot be used', () => {
     const old = new Database(database());
     old.pragma('user_version = 99');
     old.close();
-    expect(open).toThrow('has schema version 99, this propel reads version 3');
+    expect(open).toThrow('has schema version 99, this propel reads version 4');
     store = RunStore.open(folder, { fresh: true });
   });
 

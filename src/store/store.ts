@@ -15,6 +15,7 @@ import type {
   Phase,
   ProbeRow,
   Run,
+  SolverUsageRow,
   StepRow,
   StepScoreRow,
   TaskFilter,
@@ -141,7 +142,7 @@ export class RunStore {
     this.transaction(() => {
       this.#database.prepare('UPDATE run SET config = ?').run(JSON.stringify(run.config));
       for (const dropped of PHASES.slice(PHASES.indexOf(phase))) {
-        for (const table of ['tasks', 'batches', 'phases']) {
+        for (const table of ['tasks', 'batches', 'phases', 'solver_usage']) {
           this.#database.prepare(`DELETE FROM ${table} WHERE phase = ?`).run(dropped);
         }
         for (const table of TABLES_OF[dropped]) this.#database.exec(`DELETE FROM ${table}`);
@@ -231,6 +232,15 @@ export class RunStore {
     );
   }
 
+  insertSolverUsage(row: SolverUsageRow): void {
+    this.#guarded(() => this.#tables.solverUsage.insert([row]));
+  }
+
+  /** One a batch that an endpoint was asked for, in order. */
+  solverUsage(filter: { readonly phase?: Phase } = {}): SolverUsageRow[] {
+    return this.#guarded(() => this.#tables.solverUsage.select(filter));
+  }
+
   insertLabels(rows: readonly LabelRow[]): void {
     this.#guarded(() => this.#tables.labels.insert(rows));
   }
@@ -298,6 +308,7 @@ export class RunStore {
       const phase: Phase = 'train-generator';
       const run = (sql: string): void => void this.#database.prepare(sql).run({ arm, step, phase });
       run('DELETE FROM tasks WHERE phase = @phase AND arm = @arm AND batch > @step');
+      run('DELETE FROM solver_usage WHERE phase = @phase AND arm = @arm AND batch > @step');
       run('DELETE FROM steps WHERE arm = @arm AND step > @step');
       run('DELETE FROM checkpoints WHERE arm = @arm AND step > @step');
       const dropped = this.#database

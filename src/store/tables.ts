@@ -10,6 +10,7 @@ import type {
   ProbeRow,
   Run,
   StepRow,
+  SolverUsageRow,
   StepScoreRow,
   TaskRow,
 } from './rows.js';
@@ -60,6 +61,16 @@ const ATTEMPTS: Columns<AttemptRow> = {
   verdict: 'plain',
 };
 const LABELS: Columns<LabelRow> = { taskId: 'plain', passes: 'plain', k: 'plain', split: 'plain' };
+const SOLVER_USAGE: Columns<SolverUsageRow> = {
+  phase: 'plain',
+  arm: 'plain',
+  batch: 'plain',
+  requests: 'plain',
+  retries: 'plain',
+  promptTokens: 'plain',
+  completionTokens: 'plain',
+  unmetered: 'plain',
+};
 const PROBES: Columns<ProbeRow> = { name: 'plain', card: 'json', path: 'plain', sha256: 'plain' };
 const STEPS: Columns<StepRow> = {
   arm: 'plain',
@@ -100,6 +111,7 @@ export function openTables(database: Database.Database) {
     tasks: new Table(database, 'tasks', TASKS, ['phase', 'arm', 'batch', 'item']),
     attempts: new Table(database, 'attempts', ATTEMPTS, ['taskId', 'attempt']),
     labels: new Table(database, 'labels', LABELS, ['taskId']),
+    solverUsage: new Table(database, 'solver_usage', SOLVER_USAGE, ['phase', 'arm', 'batch']),
     probes: new Table(database, 'probes', PROBES, ['name']),
     steps: new Table(database, 'steps', STEPS, ['arm', 'step']),
     stepScores: new Table(database, 'step_scores', STEP_SCORES, ['taskId']),

@@ -1,0 +1,99 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { startChatServer, type Choice, type Reply } from '../../tests/chat-server.js';
+import { createFakeSandbox } from '../../tests/fake-sandbox.js';
+import { TOPIC_RULES } from '../../tests/topic-rules.js';
+import { codeDomainSchema, createCodeDomain, type CodeTask } from '../domain/azr/index.js';
+import { seededRandom } from '../metrics/random.js';
+import { openEndpointSolver } from '../solver/endpoint-solver.js';
+import { attemptTasks } from './attempts.js';
+import { endpointSettings, solverSchema } from './solver-config.js';
+import type { Workspace } from './workspace.js';
+
+const TASKS = 400;
+const K = 8;
+const RIGHT = '```output\n7\n```';
+
+/** A server that knows every answer, and of whose replies two in five go wrong in one of many ways. */
+function faultyReply(random: () => number, served: Map<string, number>): (n: number) => Reply {
+  const choices = (count: number): Choice[] =>
+    Array.from({ length: count }, () => {
+      const finish = random() < 0.1 ? 'length' : 'stop';
+      return { content: finish === 'stop' ? RIGHT : '```output\n', finish };
+    });
+  const faults: ((n: number) => Reply)[] = [
+    () => ({ kind: 'status', status: 500, text: RIGHT }),
+    () => ({ kind: 'status', status: 503, text: 'loading' }),
+    () => ({ kind: 'status', status: 429, headers: { 'retry-after': '0.02' } }),
+    () => ({ kind: 'text', text: '{"choices": [{"index"' }),
+    () => ({ kind: 'text', text: '{"choices": [{"message": {"content": 7}}]}' }),
+    () => ({ kind: 'cut' }),
+    () => ({ kind: 'reset' }),
+    () => ({ kind: 'hang' }),
+    (n) => ({ kind: 'choices', choices: choices(n), dripMs: 150 }),
+    (n) => ({ kind: 'choices', choices: choices(n), dripMs: 2, usage: false }),
+    (n) => ({ kind: 'choices', choices: choices(Math.max(0, n - 3)) }),
+    (n) => ({ kind: 'choices', choices: choices(n + 2) }),
+    (n) => ({ kind: 'choices', choices: choices(n).map((choice) => ({ ...choice, index: 0 })) }),
+    (n) => ({
+      kind: 'choices',
+      choices: choices(n).map((choice, i) => (i % 2 ? { content: 'ab', finish: 'abort' } : choice)),
+    }),
+  ];
+  return (n) => {
+    if (random() < 0.6) return { kind: 'choices', choices: choices(n) };
+    const which = Math.floor(random() * faults.length);
+    served.set(String(which), (served.get(String(which)) ?? 0) + 1);
+    return faults[which]!(n);
+  };
+}
+
+it('loses and miscounts no attempt of thousands, whatever the endpoint does', async () => {
+  const random = seededRandom('faults of an endpoint');
+  const served = new Map<string, number>();
+  const reply = faultyReply(random, served);
+  const dead = (question: string): boolean => /\[1, 3\]|\[2, 3\]/.test(question);
+  const server = await startChatServer((request) =>
+    dead(request.messages[0]!.content) ? { kind: 'status', status: 502 } : reply(request.n ?? 1),
+  );
+  const solverConfig = solverSchema.parse({
+    endpoint: server.url,
+    model: 'm',
+    concurrency: 64,
+    timeoutSeconds: 0.3,
+    retries: 12,
+  });
+  const solver = await openEndpointSolver(endpointSettings(solverConfig)!, { first: 2, longest: 20 });
+  onTestFinished(() => solver.close());
+  const domain = createCodeDomain(codeDomainSchema.parse({}), TOPIC_RULES);
+  const sandbox = createFakeSandbox(() => '7');
+  const workspace = {
+    config: { seed: 0, band: { min: 1, max: 3, of: K } },
+    domain,
+    solver: async () => solver,
+    sandbox: async () => sandbox,
+  } as unknown as Workspace;
+  const tasks = Array.from({ length: TASKS }, (_, i) => {
+    const task: CodeTask = { type: 'code_o', snippet: 'def f(x):\n    return 7', input: `[${i}, 3]`, output: '7' };
+    return { id: String(i), task };
+  });
+
+  const { attempts, labels, usage } = await attemptTasks(workspace, tasks, 'test', 0, 'label');
+
+  expect(served.size).toBe(14);
+  expect(attempts).toHaveLength(TASKS * K);
+  expect(new Set(attempts.map(({ taskId, attempt }) => `${taskId} ${attempt}`)).size).toBe(TASKS * K);
+  // The only fails are answers that the server itself cut off; every other answer was right.
+  const of = (verdict: string) => attempts.filter((row) => row.verdict === verdict);
+  expect(new Set(of('pass').map(({ answer }) => answer))).toEqual(new Set([RIGHT]));
+  expect(new Set(of('fail').map(({ answer }) => answer))).toEqual(new Set(['```output\n']));
+  expect(new Set(of('error').map(({ taskId }) => taskId))).toEqual(new Set(['1', '2']));
+  expect(of('error')).toHaveLength(2 * K);
+  expect(labels).toHaveLength(TASKS - 2);
+  expect(labels.reduce((sum, { passes }) => sum + passes, 0)).toBe(of('pass').length);
+  expect(of('fail').length / (TASKS * K)).toBeGreaterThan(0.05);
+  expect(of('fail').length / (TASKS * K)).toBeLessThan(0.15);
+  // Some are lost before the server has read them.
+  expect(usage.requests).toBeGreaterThanOrEqual(server.requests.length);
+  expect(usage.requests).toBeLessThan(1.05 * server.requests.length);
+  expect(usage.retries).toBeGreaterThan(100);
+});

@@ -1,0 +1,106 @@
+/** The solver's settings: a local checkpoint, or an OpenAI-compatible endpoint. */
+import * as z from 'zod';
+import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
+
+export const solverSchema = z
+  .strictObject({
+    temperature: z.number().positive().default(1).describe('Sampling temperature of the solver.'),
+    maxNewTokens: z.int().positive().default(512).describe('Longest answer; a longer one is a fail.'),
+    stops: z
+      .array(z.string())
+      .default([])
+      .describe('Texts that end an answer, besides the end of sequence; of a local checkpoint one token each.'),
+    endpoint: z
+      .url({ protocol: /^https?$/, error: 'give a URL such as http://localhost:8000/v1' })
+      .nullable()
+      .default(null)
+      .describe('OpenAI-compatible API that takes the place of models.solver: vLLM, SGLang, llama.cpp, TGI, ….'),
+    model: z
+      .string()
+      .min(1)
+      .nullable()
+      .default(null)
+      .describe('Of an endpoint: the model, by the name it is served under.'),
+    apiKeyEnv: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'give the name of an environment variable, not the key')
+      .nullable()
+      .default(null)
+      .describe('Of an endpoint: environment variable that holds its API key.'),
+    system: z.string().default('').describe('Of an endpoint: system message before every question; empty: none.'),
+    body: z
+      .record(z.string(), z.json())
+      .default({})
+      .describe(
+        'Of an endpoint: further fields of a request, {top_p: 0.95, chat_template_kwargs: {enable_thinking: false}}.',
+      ),
+    samples: z
+      .enum(['auto', 'together', 'single'])
+      .default('auto')
+      .describe('Of an endpoint: all attempts at a task in one request (n), one a request, or together where it can.'),
+    concurrency: z.int().positive().default(16).describe('Of an endpoint: requests under way at once.'),
+    timeoutSeconds: z.number().positive().default(600).describe('Of an endpoint: seconds for one whole response.'),
+    retries: z
+      .int()
+      .min(0)
+      .default(8)
+      .describe(
+        'Of an endpoint: times a failed request is sent again, with exponential back-off, before its attempts are errors.',
+      ),
+    prices: z
+      .strictObject({
+        prompt: z.number().min(0).describe('Per million prompt tokens.'),
+        completion: z.number().min(0).describe('Per million completion tokens.'),
+      })
+      .nullable()
+      .default(null)
+      .describe('Of an endpoint: what it charges, in any currency, for the account of a run.'),
+  })
+  .prefault({});
+
+export type SolverConfig = z.infer<typeof solverSchema>;
+
+/** What only an endpoint reads, by the defaults that say it was not set. */
+const OF_ENDPOINTS = ['model', 'apiKeyEnv', 'prices'] as const;
+
+/** What is wrong between the solver's settings and `models.solver`: the setting, and what to do. */
+export function solverProblems(
+  solver: SolverConfig,
+  checkpoint: string | null,
+): { readonly path: readonly string[]; readonly message: string }[] {
+  const { endpoint } = solver;
+  if (endpoint === null) {
+    if (checkpoint === null) {
+      return [{ path: ['models', 'solver'], message: 'missing; give a checkpoint folder, or solver.endpoint' }];
+    }
+    const stray = OF_ENDPOINTS.filter((key) => solver[key] !== null);
+    return stray.map((key) => ({ path: ['solver', key], message: 'is of an endpoint; give solver.endpoint too' }));
+  }
+  const problems: { path: string[]; message: string }[] = [];
+  const { username, password, search, hash } = new URL(endpoint);
+  if (username || password) {
+    problems.push({ path: ['solver', 'endpoint'], message: 'holds a password; name its variable in solver.apiKeyEnv' });
+  }
+  if (search || hash) {
+    problems.push({ path: ['solver', 'endpoint'], message: 'holds more than a path; it mostly ends in /v1' });
+  }
+  if (solver.model === null) {
+    problems.push({
+      path: ['solver', 'model'],
+      message: 'missing; give the name that the endpoint serves the model under',
+    });
+  }
+  if (checkpoint !== null) {
+    problems.push({
+      path: ['models', 'solver'],
+      message: 'is in place of an endpoint; set it to null or drop solver.endpoint',
+    });
+  }
+  return problems;
+}
+
+/** The settings of an endpoint; null where the solver is a local checkpoint. */
+export function endpointSettings(solver: SolverConfig): EndpointSolverSettings | null {
+  const { endpoint, model, prices: _, ...others } = solver;
+  return endpoint === null || model === null ? null : { endpoint, model, ...others };
+}

@@ -1,0 +1,229 @@
+/** HTTP to an OpenAI-compatible endpoint: one request at a time of so many at once, with a time limit, and what a failure means. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { UserError } from '../errors.js';
+import { errorMessage } from './chat-protocol.js';
+
+export interface EndpointSettings {
+  /** `http://host:8000/v1` */
+  readonly endpoint: string;
+  readonly model: string;
+  /** Environment variable that holds the API key; null: none is sent. */
+  readonly apiKeyEnv: string | null;
+  /** Requests under way at once. */
+  readonly concurrency: number;
+  /** Seconds after which a request that has not ended is given up and sent again. */
+  readonly timeoutSeconds: number;
+}
+
+/** A request failed for no fault of the question's: sent again, it may work. */
+export class TransientFault extends Error {
+  override readonly name = 'TransientFault';
+}
+
+/** The server will not do what this one request asks, such as to read a question this long; to send it again is no use. */
+export class RefusedRequest extends Error {
+  override readonly name = 'RefusedRequest';
+}
+
+/** A longer response is a fault. */
+const MAX_RESPONSE_BYTES = 64 << 20;
+/** A server that asks for a longer wait is asked again after this. */
+const LONGEST_RETRY_AFTER_MS = 300_000;
+/** Conflict, too early: like 429 and 5xx they pass by themselves. */
+const TRANSIENT_STATUSES = new Set([408, 409, 425, 429]);
+
+interface Response {
+  readonly status: number;
+  readonly location: string | null;
+  readonly text: string;
+}
+
+export class EndpointClient {
+  readonly #settings: EndpointSettings;
+  readonly #base: string;
+  readonly #agent: Agent;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+  /** No request starts before this moment of `performance.now()`: a server's wish to be left alone holds for all. */
+  #pausedUntil = 0;
+
+  /** @throws UserError when the environment lacks the key */
+  constructor(settings: EndpointSettings) {
+    this.#settings = settings;
+    this.#base = settings.endpoint.replace(/\/+$/, '');
+    this.#free = settings.concurrency;
+    // Whole requests have a limit of their own; undici's would end long generations.
+    this.#agent = new Agent({ connections: settings.concurrency, headersTimeout: 0, bodyTimeout: 0 });
+    const { apiKeyEnv } = settings;
+    const key = apiKeyEnv === null ? null : process.env[apiKeyEnv];
+    if (key === undefined || key === '') {
+      throw new UserError(`solver.apiKeyEnv: the environment has no ${apiKeyEnv}; set it to the endpoint's key`);
+    }
+    this.#headers = key === null ? {} : { authorization: `Bearer ${key}` };
+  }
+
+  close(): Promise<void> {
+    return this.#agent.destroy();
+  }
+
+  /**
+   * A chat completion's response text.
+   * @throws TransientFault, RefusedRequest; UserError when every request would fail: wrong URL, key or model
+   */
+  async complete(body: string, signal: AbortSignal): Promise<string> {
+    const response = await this.#inTurn(signal, () => this.#send('POST', '/chat/completions', body, signal));
+    const { status, text } = response;
+    if (status >= 200 && status < 300) return text;
+    const said = errorMessage(text);
+    if (isTransient(status)) throw new TransientFault(`status ${status}${said && `: ${said}`}`);
+    const advice = this.#adviceOn(response);
+    if (advice !== null) throw new UserError(`${advice}${said && ` (status ${status}: ${said})`}`);
+    throw new RefusedRequest(`status ${status}${said && `: ${said}`}`);
+  }
+
+  /** @throws UserError when the endpoint cannot be reached, refuses the key or does not serve the model */
+  async check(): Promise<void> {
+    const signal = new AbortController().signal;
+    let response;
+    try {
+      response = await this.#inTurn(signal, () => this.#send('GET', '/models', null, signal));
+    } catch (cause) {
+      const why = (cause as Error).message;
+      throw new UserError(
+        `solver.endpoint: ${this.#base} cannot be reached: ${why}; start its server, or correct the URL`,
+        { cause },
+      );
+    }
+    const { status, text } = response;
+    // Some servers do not list their models.
+    if (status === 404 || status === 405 || status === 501) return this.#checkByCompletion();
+    const advice = this.#adviceOn(response);
+    if (advice !== null) throw new UserError(advice);
+    // A server that is busy or starting is waited for where it is asked.
+    if (status >= 400) return;
+    const served = servedModels(text);
+    if (served === null) {
+      throw new UserError(
+        `solver.endpoint: ${this.#base} answers, but is no OpenAI-compatible API; its URL mostly ends in /v1`,
+      );
+    }
+    if (served.length === 0 || served.includes(this.#settings.model)) return;
+    throw new UserError(
+      `solver.model: ${this.#base} does not serve ${this.#settings.model}; it serves ${served.slice(0, 10).join(', ')}`,
+    );
+  }
+
+  async #checkByCompletion(): Promise<void> {
+    const messages = [{ role: 'user', content: '1' }];
+    const body = JSON.stringify({ model: this.#settings.model, messages, max_tokens: 1 });
+    try {
+      await this.complete(body, new AbortController().signal);
+    } catch (error) {
+      if (error instanceof UserError) throw error;
+    }
+  }
+
+  /** What to correct in the settings, for a response that every request would get; null for others. */
+  #adviceOn({ status, location, text }: Response): string | null {
+    if (status === 401 || status === 403) {
+      const { apiKeyEnv } = this.#settings;
+      const key = apiKeyEnv === null ? 'a request without a key; set solver.apiKeyEnv' : `the key in ${apiKeyEnv}`;
+      return `solver.endpoint: ${this.#base} refuses ${key}`;
+    }
+    if (status >= 300 && status < 400) {
+      return `solver.endpoint: ${this.#base} redirects to ${location ?? 'another address'}; give that`;
+    }
+    if (status !== 404) return null;
+    return /model/i.test(text)
+      ? `solver.model: ${this.#base} does not serve ${this.#settings.model}`
+      : `solver.endpoint: ${this.#base} has no /chat/completions; its URL mostly ends in /v1`;
+  }
+
+  async #send(method: 'GET' | 'POST', path: string, body: string | null, signal: AbortSignal): Promise<Response> {
+    const limit = new AbortController();
+    const { timeoutSeconds } = this.#settings;
+    const timer = setTimeout(
+      () => limit.abort(new Error(`no whole response within ${timeoutSeconds} s`)),
+      timeoutSeconds * 1000,
+    );
+    const stop = (): void => limit.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const response = await request(`${this.#base}${path}`, {
+        method,
+        headers: { ...this.#headers, accept: 'application/json', 'content-type': 'application/json' },
+        body,
+        signal: limit.signal,
+        dispatcher: this.#agent,
+      });
+      const { statusCode: status } = response;
+      const { 'retry-after': retryAfter, location } = response.headers;
+      const wait = typeof retryAfter === 'string' && isTransient(status) ? retryAfterMs(retryAfter, Date.now()) : null;
+      if (wait !== null) this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + wait);
+      return {
+        status,
+        location: typeof location === 'string' ? location : null,
+        text: await readText(response.body),
+      };
+    } catch (cause) {
+      if (signal.aborted) throw signal.reason;
+      const error = (limit.signal.aborted ? limit.signal.reason : cause) as NodeJS.ErrnoException;
+      throw new TransientFault(error.message || error.code || 'the connection failed', { cause });
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Run when fewer than `concurrency` others run and no pause is on. */
+  async #inTurn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      for (let left = 1; left > 0;) {
+        signal.throwIfAborted();
+        left = this.#pausedUntil - performance.now();
+        if (left > 0) await sleep(left, undefined, { signal });
+      }
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
+}
+
+function isTransient(status: number): boolean {
+  return status >= 500 || TRANSIENT_STATUSES.has(status);
+}
+
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_RESPONSE_BYTES) throw new Error(`a response of more than ${MAX_RESPONSE_BYTES >> 20} MiB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Retry-After as RFC 9110 has it: seconds, or a date. Null for anything else. */
+export function retryAfterMs(header: string, now: number): number | null {
+  const wait = /^\s*\d+(\.\d+)?\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isNaN(wait) ? null : Math.min(Math.max(wait, 0), LONGEST_RETRY_AFTER_MS);
+}
+
+function servedModels(text: string): string[] | null {
+  try {
+    const { data } = JSON.parse(text) as { data?: unknown };
+    return Array.isArray(data)
+      ? data.flatMap((model: { id?: unknown }) => (typeof model?.id === 'string' ? [model.id] : []))
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,306 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startChatServer, type Choice, type Reply } from '../../tests/chat-server.js';
+import { RunError, UserError } from '../errors.js';
+import { retryAfterMs } from './endpoint-client.js';
+import { openEndpointSolver, type EndpointSolverSettings } from './endpoint-solver.js';
+import type { Solver } from './solver.js';
+import { costOf, UsageMeter } from './usage.js';
+
+const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
+  model: 'm',
+  temperature: 0.7,
+  maxNewTokens: 64,
+  stops: [],
+  system: '',
+  body: {},
+  apiKeyEnv: null,
+  concurrency: 8,
+  timeoutSeconds: 5,
+  retries: 3,
+  samples: 'auto',
+};
+
+async function open(endpoint: string, settings: Partial<EndpointSolverSettings> = {}): Promise<Solver> {
+  const solver = await openEndpointSolver({ ...SETTINGS, endpoint, ...settings }, { first: 2, longest: 20 });
+  onTestFinished(() => solver.close());
+  return solver;
+}
+
+/** So many choices, each told apart by its request and place. */
+const several = (ordinal: number, n = 1): Reply => ({ kind: 'choices', choices: numbered(ordinal, n) });
+const numbered = (ordinal: number, n: number): Choice[] =>
+  Array.from({ length: n }, (_, i) => ({ content: `${ordinal}.${i}`, finish: 'stop' }));
+const refused: Reply = { kind: 'status', status: 400, text: '{"error":{"message":"no such request"}}' };
+
+describe('one request', () => {
+  it('asks for all attempts at a question, with a seed of its own and what the settings say', async () => {
+    vi.stubEnv('ENDPOINT_TEST_KEY', 'secret');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const server = await startChatServer((request, i) => several(i, request.n));
+    const solver = await open(`${server.url}/`, {
+      apiKeyEnv: 'ENDPOINT_TEST_KEY',
+      stops: ['END'],
+      system: 'Be brief.',
+      body: { top_p: 0.9 },
+      concurrency: 1,
+    });
+    const attempts = await solver.attempt(['a', 'b'], 3, 1);
+    expect(attempts.map((own) => own.map(({ answer }) => answer))).toEqual([
+      ['0.0', '0.1', '0.2'],
+      ['1.0', '1.1', '1.2'],
+    ]);
+    expect(server.requests[0]).toEqual({
+      model: 'm',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'a' },
+      ],
+      temperature: 0.7,
+      max_tokens: 64,
+      stop: ['END'],
+      n: 3,
+      top_p: 0.9,
+      stream: false,
+      seed: expect.any(Number),
+    });
+    expect(server.authorizations).toEqual(['Bearer secret', 'Bearer secret']);
+    const seeds = server.requests.map(({ seed }) => seed!);
+    expect(new Set(seeds).size).toBe(2);
+    expect(seeds.every((seed) => seed >= 0 && seed < 2 ** 31)).toBe(true);
+    await solver.attempt(['a', 'b'], 3, 1);
+    expect(server.requests.slice(2).map(({ seed }) => seed)).toEqual(seeds);
+    await solver.attempt(['a'], 3, 2);
+    expect(seeds).not.toContain(server.requests[4]!.seed);
+  });
+
+  it('tells what ended by itself from what was cut off', async () => {
+    const finishes = ['stop', 'length', 'eos_token', 'tool_calls'];
+    const choices = finishes.map((finish) => ({ content: finish === 'tool_calls' ? null : finish, finish }));
+    const server = await startChatServer(() => ({ kind: 'choices', choices }));
+    const [attempts] = await (await open(server.url)).attempt(['a'], 4, 1);
+    expect(attempts).toEqual([
+      { answer: 'stop', status: 'answered' },
+      { answer: 'length', status: 'cut_off' },
+      { answer: 'eos_token', status: 'answered' },
+      { answer: '', status: 'answered' },
+    ]);
+  });
+
+  it('is one of no more than so many at once', async () => {
+    const server = await startChatServer((request, i) => ({ ...several(i, request.n), dripMs: 2 }) as Reply);
+    const solver = await open(server.url, { concurrency: 3 });
+    await solver.attempt(Array.from({ length: 12 }, String), 2, 1);
+    expect(server.requests).toHaveLength(12);
+    expect(server.peak()).toBe(3);
+  });
+});
+
+describe('several attempts', () => {
+  it('that came are kept, and the rest asked for', async () => {
+    const server = await startChatServer((request, i) => several(i, i === 0 ? 5 : request.n));
+    const [attempts] = await (await open(server.url)).attempt(['a'], 8, 1);
+    expect(server.requests.map(({ n }) => n)).toEqual([8, 3]);
+    expect(attempts!.map(({ answer }) => answer)).toEqual(['0.0', '0.1', '0.2', '0.3', '0.4', '1.0', '1.1', '1.2']);
+  });
+
+  it('are counted once where the server repeats a choice, aborts one, or gives too many', async () => {
+    const server = await startChatServer((request, i) => {
+      if (i === 0) {
+        const choices = [
+          { index: 0, content: 'kept', finish: 'stop' },
+          { index: 0, content: 'again', finish: 'stop' },
+          { index: 1, content: 'abo', finish: 'abort' },
+          { index: 2, content: 'unfin', finish: null },
+        ];
+        return { kind: 'choices', choices };
+      }
+      return several(i, request.n! + 2);
+    });
+    const [attempts] = await (await open(server.url, { samples: 'together' })).attempt(['a'], 3, 1);
+    expect(attempts!.map(({ answer }) => answer)).toEqual(['kept', '1.0', '1.1']);
+  });
+
+  it('are asked for one by one where the server gives one, whatever was asked', async () => {
+    const server = await startChatServer((_, i) => several(i));
+    const [attempts] = await (await open(server.url)).attempt(['a'], 4, 1);
+    expect(server.requests.map(({ n = 1 }) => n)).toEqual([4, 1, 1, 1]);
+    expect(new Set(server.requests.map(({ seed }) => seed)).size).toBe(4);
+    expect(attempts!.map(({ status }) => status)).toEqual(Array(4).fill('answered'));
+  });
+
+  it('are asked for one by one where the server refuses several', async () => {
+    const server = await startChatServer((request, i) => (request.n === undefined ? several(i) : refused));
+    const solver = await open(server.url);
+    const attempts = await solver.attempt(['a'], 4, 1);
+    expect(attempts.flat().every(({ status }) => status === 'answered')).toBe(true);
+    expect(server.requests.map(({ n = 1 }) => n)).toEqual([4, 1, 1, 1, 1]);
+    await solver.attempt(['b'], 2, 1);
+    expect(server.requests.slice(5).map(({ n = 1 }) => n)).toEqual([1, 1]);
+  });
+
+  it('are asked for as the settings say', async () => {
+    const server = await startChatServer((request, i) => several(i, request.n));
+    await (await open(server.url, { samples: 'single' })).attempt(['a'], 3, 1);
+    expect(server.requests.map(({ n = 1 }) => n)).toEqual([1, 1, 1]);
+    const one = await startChatServer((_, i) => several(i));
+    await (await open(one.url, { samples: 'together' })).attempt(['a'], 3, 1);
+    expect(one.requests.map(({ n = 1 }) => n)).toEqual([3, 2, 1]);
+  });
+});
+
+describe('a fault', () => {
+  it.each<[string, Reply]>([
+    ['an internal error', { kind: 'status', status: 500, text: 'Traceback' }],
+    ['a proxy without a server', { kind: 'status', status: 502 }],
+    ['a rate limit', { kind: 'status', status: 429, headers: { 'retry-after': '0' } }],
+    ['text that is not JSON', { kind: 'text', text: '<html>' }],
+    ['JSON that is no completion', { kind: 'text', text: '{"choices":[{"text":"1"}]}' }],
+    ['no choices', { kind: 'choices', choices: [] }],
+    ['a cut stream', { kind: 'cut' }],
+    ['a reset', { kind: 'reset' }],
+    ['a hang', { kind: 'hang' }],
+    ['bytes that drip', { kind: 'choices', choices: numbered(0, 1), dripMs: 100 }],
+  ])('is asked again: %s', async (_, reply) => {
+    const server = await startChatServer((request, i) => (i === 0 ? reply : several(i, request.n)));
+    const meter = new UsageMeter();
+    const solver = await open(server.url, { timeoutSeconds: 0.2 });
+    const attempts = await solver.attempt(['a'], 2, 1, meter);
+    expect(attempts).toEqual([
+      [
+        { answer: '1.0', status: 'answered' },
+        { answer: '1.1', status: 'answered' },
+      ],
+    ]);
+    expect(meter.total).toMatchObject({ requests: 2, retries: 1 });
+    expect(server.requests[0]!.seed).not.toBe(server.requests[1]!.seed);
+  });
+
+  it('that stays makes errors, and only of its own question', async () => {
+    const bad: Reply = { kind: 'status', status: 503 };
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'bad' ? bad : several(i, request.n),
+    );
+    const attempts = await (await open(server.url)).attempt(['good', 'bad'], 2, 1);
+    expect(attempts[0]!.map(({ status }) => status)).toEqual(['answered', 'answered']);
+    const error = { answer: '', status: 'error' };
+    expect(attempts[1]).toEqual([error, error]);
+    expect(server.requests.filter(({ messages }) => messages[0]!.content === 'bad')).toHaveLength(4);
+  });
+
+  it('of a question that the server will not read is an error, and not asked again and again', async () => {
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'long' ? refused : several(i, request.n),
+    );
+    const attempts = await (await open(server.url)).attempt(['short', 'long'], 2, 1);
+    expect(attempts[1]!.map(({ status }) => status)).toEqual(['error', 'error']);
+    expect(server.requests.filter(({ messages }) => messages[0]!.content === 'long').length).toBeLessThanOrEqual(2);
+  });
+
+  it('of every question ends the work: it is not an outcome', async () => {
+    const server = await startChatServer(() => ({ kind: 'status', status: 503, text: '{"detail":"loading"}' }));
+    const solver = await open(server.url, { retries: 1 });
+    const attempt = solver.attempt(['a', 'b'], 2, 1);
+    await expect(attempt).rejects.toThrow(RunError);
+    await expect(attempt).rejects.toThrow('answered none of 2 questions: status 503: loading; see to its server');
+  });
+
+  it('holds all requests back for as long as the server asks', async () => {
+    const moments: number[] = [];
+    const server = await startChatServer((request, i) => {
+      moments.push(performance.now());
+      return i === 0 ? { kind: 'status', status: 429, headers: { 'retry-after': '0.3' } } : several(i, request.n);
+    });
+    await (await open(server.url, { concurrency: 1 })).attempt(['a', 'b', 'c'], 1, 1);
+    expect(server.requests).toHaveLength(4);
+    expect(moments[1]! - moments[0]!).toBeGreaterThanOrEqual(280);
+  });
+
+  it('Retry-After is seconds or a date', () => {
+    const now = Date.parse('2026-01-01T00:00:00Z');
+    expect(retryAfterMs('2', now)).toBe(2000);
+    expect(retryAfterMs('Thu, 01 Jan 2026 00:00:07 GMT', now)).toBe(7000);
+    expect(retryAfterMs('Thu, 01 Jan 2026 00:00:00 GMT', now + 5)).toBe(0);
+    expect(retryAfterMs('86400', now)).toBe(300_000);
+    expect(retryAfterMs('soon', now)).toBeNull();
+  });
+});
+
+describe('an account', () => {
+  it('adds up tokens, requests and retries, and prices them', async () => {
+    const server = await startChatServer((request, i) => {
+      if (i === 0) return { kind: 'status', status: 500 };
+      return { ...several(i, request.n), usage: i !== 2 } as Reply;
+    });
+    const meter = new UsageMeter();
+    await (await open(server.url, { concurrency: 1 })).attempt(['a', 'b'], 2, 1, meter);
+    expect(meter.total).toEqual({ requests: 3, retries: 1, promptTokens: 10, completionTokens: 6, unmetered: 1 });
+    const usage = { ...meter.total, promptTokens: 3_000_000, completionTokens: 500_000 };
+    expect(costOf(usage, { prompt: 0.2, completion: 1.6 })).toBeCloseTo(1.4, 12);
+  });
+});
+
+describe('a wrong setting is told before any work', () => {
+  const messageOf = async (endpoint: string, settings: Partial<EndpointSolverSettings> = {}): Promise<string> => {
+    const error: unknown = await open(endpoint, settings).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(UserError);
+    return (error as UserError).message;
+  };
+
+  it('a server that is not there', async () => {
+    expect(await messageOf('http://127.0.0.1:9/v1')).toMatch(
+      /^solver\.endpoint: http:\/\/127\.0\.0\.1:9\/v1 cannot be reached: .*ECONNREFUSED.*; start its server, or correct the URL$/,
+    );
+  });
+
+  it('a URL without /v1, and one of something else', async () => {
+    const server = await startChatServer((request, i) => several(i, request.n));
+    expect(await messageOf(server.url.replace('/v1', ''))).toMatch(
+      /has no \/chat\/completions; its URL mostly ends in \/v1/,
+    );
+    const other = await startChatServer(
+      () => refused,
+      () => ({ kind: 'text', text: '<html>hello</html>' }),
+    );
+    expect(await messageOf(other.url)).toContain('is no OpenAI-compatible API');
+    const moved = await startChatServer(
+      () => refused,
+      () => ({ kind: 'status', status: 308, headers: { location: 'https://elsewhere/v1' } }),
+    );
+    expect(await messageOf(moved.url)).toContain('redirects to https://elsewhere/v1; give that');
+  });
+
+  it('a key that is refused, missing in the environment, or not set', async () => {
+    const server = await startChatServer(
+      () => refused,
+      () => ({ kind: 'status', status: 401, text: 'no' }),
+    );
+    vi.stubEnv('ENDPOINT_TEST_KEY', 'secret');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(await messageOf(server.url, { apiKeyEnv: 'ENDPOINT_TEST_KEY' })).toBe(
+      `solver.endpoint: ${server.url} refuses the key in ENDPOINT_TEST_KEY`,
+    );
+    expect(await messageOf(server.url)).toContain('refuses a request without a key; set solver.apiKeyEnv');
+    expect(await messageOf(server.url, { apiKeyEnv: 'NO_SUCH_KEY' })).toBe(
+      "solver.apiKeyEnv: the environment has no NO_SUCH_KEY; set it to the endpoint's key",
+    );
+  });
+
+  it('a model that is not served', async () => {
+    const server = await startChatServer((request, i) => several(i, request.n), ['qwen', 'llama']);
+    expect(await messageOf(server.url)).toBe(`solver.model: ${server.url} does not serve m; it serves qwen, llama`);
+    const unlisted = await startChatServer(
+      () => ({ kind: 'status', status: 404, text: '{"error":{"message":"The model `m` does not exist."}}' }),
+      () => ({ kind: 'status', status: 404 }),
+    );
+    expect(await messageOf(unlisted.url)).toContain('does not serve m (status 404: The model `m` does not exist.)');
+  });
+
+  it('a key refused in the middle ends the work at once', async () => {
+    const server = await startChatServer((request, i) =>
+      i < 3 ? several(i, request.n) : { kind: 'status', status: 401 },
+    );
+    const solver = await open(server.url, { concurrency: 1 });
+    await expect(solver.attempt(Array.from({ length: 50 }, String), 1, 1)).rejects.toThrow(UserError);
+    expect(server.requests.length).toBeLessThan(8);
+  });
+});
