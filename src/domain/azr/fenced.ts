@@ -1,4 +1,5 @@
 /** Fenced notation, of instructed models: blocks of Markdown, of which the last of each label counts. */
+import { fencedBlocks, type FencedBlock } from './markdown.js';
 import { withoutCall, type BlockName, type Notation } from './notation.js';
 
 /** A model may think aloud first, `<think>…</think><answer>…</answer>`. */
@@ -26,7 +27,7 @@ export const fenced: Notation = {
       ...pairs.map(({ input, output }) => `${fence('input', input)}\n${fence('output', output)}`),
       ...(message === '' ? [] : [fence('message', message)]),
     ]),
-  readAnswer: lastBlock,
+  readAnswer,
 };
 
 function fence(label: BlockName, text: string): string {
@@ -43,11 +44,38 @@ export function lastBlock(text: string, label: BlockName): string | null {
 }
 
 function blocks(text: string, label: BlockName): string[] {
+  return fencedBlocks(finalPart(text)).flatMap((block) => (isLabelled(block, label) ? [block.text] : []));
+}
+
+const PYTHON = new Set(['python', 'py', 'python3']);
+/** Labels of a block that does not say what it is. */
+const UNSAID = new Set(['', 'text', 'txt', 'plaintext', 'plain']);
+
+function isLabelled(block: FencedBlock, label: BlockName): boolean {
+  return label === 'python' ? PYTHON.has(block.label) : block.label === label;
+}
+
+/** The last block of that label; without any, the one block that does not say what it is. Of two such nothing is guessed. */
+function readAnswer(text: string, label: BlockName): string | null {
+  const found = fencedBlocks(finalPart(text));
+  const unsaid = found.filter((block) => UNSAID.has(block.label));
+  const block = found.findLast((each) => isLabelled(each, label)) ?? (unsaid.length === 1 ? unsaid[0] : undefined);
+  if (block === undefined) return null;
+  return label === 'python' ? block.text : withoutName(block.text, label);
+}
+
+/** `output: 5` is 5; `output = 5` too, but `input = 5` stays: it may be a keyword. */
+function withoutName(text: string, label: BlockName): string {
+  const name = label === 'output' ? /^\s*output\s*(?::|=(?!=))/i : /^\s*input\s*:/i;
+  return text.replace(name, '');
+}
+
+/** What a model means to say: its last answer where it marks one, else what follows its thinking. */
+function finalPart(text: string): string {
   const answerStart = text.lastIndexOf('<answer>');
+  if (answerStart !== -1) return text.slice(answerStart + '<answer>'.length).split('</answer>', 1)[0] ?? '';
   const thinkingEnd = text.lastIndexOf('</think>');
-  let final = text;
-  if (answerStart !== -1) final = text.slice(answerStart + '<answer>'.length).split('</answer>', 1)[0] ?? '';
-  else if (thinkingEnd !== -1) final = text.slice(thinkingEnd + '</think>'.length);
-  const block = new RegExp(`^[ \\t]*\`\`\`${label}[ \\t]*\\n(?:([^]*?)\\n)?[ \\t]*\`\`\`[ \\t]*$`, 'gm');
-  return [...final.replaceAll('\r\n', '\n').matchAll(block)].map((match) => match[1] ?? '');
+  const said = thinkingEnd === -1 ? text : text.slice(thinkingEnd + '</think>'.length);
+  // Thinking that never ends holds drafts, no answer.
+  return said.split('<think>', 1)[0] ?? '';
 }

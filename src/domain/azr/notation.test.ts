@@ -35,7 +35,7 @@ describe('fenced notation', () => {
   it('takes no block that is cut off, misses its label or is not there', () => {
     expect(fenced.readProgramAndInput('```python\ndef f(x):\n    return x\n```\n```input\n1')).toBeNull();
     expect(fenced.readProgramAndInput(block('python', 'def f(x): return x'))).toBeNull();
-    expect(lastBlock(block('python3', 'x'), 'python')).toBeNull();
+    expect(lastBlock(block('rust', 'x'), 'python')).toBeNull();
     expect(lastBlock('```output\n```', 'output')).toBe('');
     expect(lastBlock('```output\r\n5\r\n```\r\n', 'output')).toBe('5');
   });
@@ -50,6 +50,80 @@ describe('fenced notation', () => {
     const task = { snippet: "def f(x):\n    '''\n    doc\n    '''\n    return x", input: "'`', 2" };
     expect(fenced.readProgramAndInput(fenced.writeProgramAndInput(task))).toEqual(task);
     expect(fenced.writeProgramAndInput({ snippet: 'p', input: 'i' })).toBe('```python\np\n```\n\n```input\ni\n```\n');
+  });
+});
+
+describe('a solver’s fenced answer', () => {
+  const read = (text: string, kind: 'output' | 'input' | 'python' = 'output') => fenced.readAnswer(text, kind);
+
+  it('survives prose around it, drafts, and thinking', () => {
+    const draft = `First I thought:\n\n${block('output', '[9]')}\n\nbut no.`;
+    expect(read(`${draft}\n\nSo the answer is\n\n${block('output', '[1]')}\n\nHope this helps!`)).toBe('[1]');
+    expect(read(`<think>${draft}</think>\n${block('output', '[1]')}`)).toBe('[1]');
+    expect(read(`${draft}</think>\n${block('output', '[1]')}`)).toBe('[1]');
+    expect(read(`<think>\n${draft}`)).toBeNull();
+    expect(read('1. So:\n   ```python\n   def f(x):\n     return x\n\n   ```', 'python')).toBe(
+      'def f(x):\n  return x\n',
+    );
+  });
+
+  it('may stand in other fences and under other names for the same', () => {
+    expect(read('~~~output\n[1]\n~~~')).toBe('[1]');
+    expect(read('~~~~ Output\n[1]\n```\n~~~\n~~~~~')).toBe('[1]\n```\n~~~');
+    expect(read('````markdown\n```output\n[1]\n```\n````')).toBe('[1]');
+    expect(read('```output\r\n[1,\r\n2]\r\n```\r\nDone.')).toBe('[1,\n2]');
+    expect(read('```{.output}\n[1]\n```')).toBe('[1]');
+    for (const label of ['py', 'python3', 'Python title="f.py"']) {
+      expect(read(block(label, 'def f(x): return x'), 'python')).toBe('def f(x): return x');
+    }
+  });
+
+  it('may lack its label when it is the only block that does', () => {
+    expect(read(`The result:\n${block('', '[1]')}`)).toBe('[1]');
+    expect(read(`${block('python', 'f([1])')}\ngives\n${block('text', '[1]')}`)).toBe('[1]');
+    expect(read(`${block('', '[1]')}\nor\n${block('', '[2]')}`)).toBeNull();
+    expect(read(`${block('', '[1]')}\n${block('output', '[2]')}`)).toBe('[2]');
+    expect(read(`${block('output', '[2]')}\n${block('', 'python3 program.py')}`)).toBe('[2]');
+    expect(read(block('python', '[1]'))).toBeNull();
+    expect(read(block('input', '[1]'))).toBeNull();
+    expect(read(block('', 'def f(x): return x'), 'python')).toBe('def f(x): return x');
+  });
+
+  it('may say its name once more within', () => {
+    expect(read(block('output', 'output: [1]'))?.trim()).toBe('[1]');
+    expect(read(block('output', 'Output = [1]'))?.trim()).toBe('[1]');
+    expect(read(block('output', "'output: 1'"))).toBe("'output: 1'");
+    expect(read(block('input', 'input: [1], 2'), 'input')?.trim()).toBe('[1], 2');
+    // A parameter may be called so.
+    expect(read(block('input', 'input=[1]'), 'input')).toBe('input=[1]');
+  });
+
+  it('is none when it is cut off, or inline', () => {
+    expect(read('```output\n[1]')).toBeNull();
+    expect(read('```output\n[1]\n``')).toBeNull();
+    expect(read('```output\n[1]\n~~~')).toBeNull();
+    expect(read('The output is ```[1]```.')).toBeNull();
+    expect(read('output: [1]')).toBeNull();
+    expect(read(`\`\`\`python\ndef f(x):\n${block('output', '[1]')}`)).toBe('[1]');
+    expect(read(`\`\`\`python\ndef f(x):\n${block('output', '[1]')}`, 'python')).toBeNull();
+  });
+
+  it('is found in time that grows with the text, whatever is in it', () => {
+    const hostile = [
+      '```output\n',
+      '```output\n[1]\n',
+      '~~~\n',
+      '`'.repeat(50),
+      ' \t',
+      '<think>',
+      '<answer>',
+      'output:',
+    ];
+    for (const piece of hostile) {
+      const started = performance.now();
+      read(piece.repeat(Math.ceil(1e6 / piece.length)));
+      expect(performance.now() - started).toBeLessThan(2000);
+    }
   });
 });
 
