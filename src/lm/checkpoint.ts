@@ -1,4 +1,4 @@
-/** A checkpoint: a Hugging Face folder of `config.json`, `model.safetensors` and tokenizer files. */
+/** A checkpoint: a Hugging Face folder of `config.json`, weights in one file or in shards, and tokenizer files. */
 import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,38 +9,45 @@ import type { Tensor } from '../onnx/session.js';
 import { writeFileAtomic } from '../store/files.js';
 import { formatConfig, readConfig, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
-import { readTensorEntries, readTensors, writeTensors } from './safetensors.js';
-import type { TensorEntry } from './safetensors.js';
-
-export const WEIGHTS_FILE = 'model.safetensors';
+import { readTensors, writeTensors } from './safetensors.js';
+import { openWeightFiles, WEIGHTS_FILE, WEIGHTS_INDEX } from './weight-files.js';
+import type { PlacedTensor } from './weight-files.js';
 
 export interface Checkpoint {
   readonly folder: string;
   readonly config: DecoderConfig;
-  readonly entries: ReadonlyMap<string, TensorEntry>;
+  /** Where the files of `entries` lie: what a session of its graphs calls the external folder. */
+  readonly weightsFolder: string;
+  readonly entries: ReadonlyMap<string, PlacedTensor>;
 }
 
 /** Open a checkpoint without reading its weights. @throws UserError when a file is missing, corrupt or does not fit the configuration. */
 export function openCheckpoint(folder: string): Checkpoint {
   const config = readConfig(folder);
-  const file = join(folder, WEIGHTS_FILE);
-  const entries = readTensorEntries(file);
+  const { folder: weightsFolder, tensors: entries } = openWeightFiles(folder);
   for (const [name, shape] of weightShapes(config)) {
     const entry = entries.get(name);
-    if (!entry) throw new UserError(`${file} has no tensor '${name}', which config.json calls for`);
+    if (!entry) throw new UserError(`${weightsNamed(folder)} has no tensor '${name}', which config.json calls for`);
     if (entry.shape.join() !== shape.join()) {
       throw new UserError(
-        `${file}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`,
+        `${weightsNamed(folder)}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`,
       );
     }
   }
-  return { folder, config, entries };
+  return { folder, config, weightsFolder, entries };
+}
+
+/** The file that lists a checkpoint's tensors, for a message. */
+function weightsNamed(folder: string): string {
+  const { paths } = openWeightFiles(folder);
+  return paths.length === 1 ? paths[0]! : join(folder, WEIGHTS_INDEX);
 }
 
 /** All weights as float32, in the configuration's order. */
 export function readWeights(checkpoint: Checkpoint): Map<string, Tensor> {
-  const tensors = readTensors(join(checkpoint.folder, WEIGHTS_FILE));
-  return new Map([...weightShapes(checkpoint.config).keys()].map((name) => [name, tensors.get(name)!]));
+  const tensors = openWeightFiles(checkpoint.folder).paths.map(readTensors);
+  const find = (name: string): Tensor => tensors.find((shard) => shard.has(name))!.get(name)!;
+  return new Map([...weightShapes(checkpoint.config).keys()].map((name) => [name, find(name)]));
 }
 
 /** Write `config.json` and `model.safetensors`; tokenizer files are the caller's. */
@@ -59,12 +66,12 @@ export function writeCheckpoint(
 export function checkpointHash(folder: string): string {
   const hash = createHash('sha256');
   const piece = Buffer.allocUnsafe(1 << 20);
-  for (const file of ['config.json', WEIGHTS_FILE]) {
+  for (const file of [join(folder, 'config.json'), ...openWeightFiles(folder).paths]) {
     let descriptor: number;
     try {
-      descriptor = openSync(join(folder, file), 'r');
+      descriptor = openSync(file, 'r');
     } catch (cause) {
-      throw new UserError(`${join(folder, file)} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+      throw new UserError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
     }
     try {
       for (let size = readSync(descriptor, piece); size > 0; size = readSync(descriptor, piece)) {
@@ -84,7 +91,7 @@ export function bindWeights(g: Differentiable, checkpoint: Checkpoint): (name: s
   const values = new Map<string, Value>();
   for (const name of weightShapes(checkpoint.config).keys()) {
     const entry = checkpoint.entries.get(name)!;
-    const data = { file: WEIGHTS_FILE, offset: entry.offset, bytes: entry.bytes };
+    const data = { file: entry.file, offset: entry.offset, bytes: entry.bytes };
     values.set(name, g.cast(g.initializer(name, entry.shape, ELEMENT[entry.type], data), 'float32'));
   }
   return (name) => values.get(name)!;

@@ -121,7 +121,7 @@ class Model {
 
   constructor(checkpoint: Checkpoint, settings: SessionSettings) {
     this.checkpoint = checkpoint;
-    this.#settings = { ...settings, externalFolder: checkpoint.folder };
+    this.#settings = { ...settings, externalFolder: checkpoint.weightsFolder };
   }
 
   async #session(key: string, graph: () => Differentiable): Promise<Session> {

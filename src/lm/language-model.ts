@@ -122,6 +122,10 @@ export async function openModelFiles(folder: string): Promise<ModelFiles> {
       `${folder}: tokenizer.json has ${tokenizer.vocabulary} tokens, config.json says ${config.vocabulary}: the tokenizer belongs to another model`,
     );
   }
+  const beyond = tokenizer.ends.find((id) => id >= config.vocabulary);
+  if (beyond !== undefined) {
+    throw new UserError(`${folder}: eos_token_id ${beyond} is no token of the model's ${config.vocabulary}`);
+  }
   return { config, tokenizer };
 }
 

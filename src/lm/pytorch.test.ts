@@ -188,7 +188,7 @@ async function runLogits(checkpoint: Checkpoint, dialect: Dialect, batch: Policy
   const ids = tokenInput(g);
   const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), null, 'time');
   g.output(decoder.logits(g, decoder.causal(g, ids)), 'logits');
-  const session = await Session.create(g, { ...settings, externalFolder: checkpoint.folder });
+  const session = await Session.create(g, { ...settings, externalFolder: checkpoint.weightsFolder });
   const out = await session.run({ ids: integers(batch.ids, [batch.batch, batch.time]) });
   await session.release();
   return floatData(out['logits']);
@@ -222,7 +222,7 @@ async function runUpdate(
   feeds: Feeds,
 ): Promise<Fetches> {
   const graph = updateGraph(checkpoint, trainable, dialect);
-  const session = await Session.create(graph, { ...settings, externalFolder: checkpoint.folder });
+  const session = await Session.create(graph, { ...settings, externalFolder: checkpoint.weightsFolder });
   const out = await session.run(feeds);
   await session.release();
   return out;

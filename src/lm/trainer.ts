@@ -98,7 +98,7 @@ export class Trainer {
     const dialect = dialectOf(settings.provider);
     const shapes = trainableShapes(checkpoint.config, trainable);
     checkState(shapes, state);
-    const withWeights = { ...settings, externalFolder: checkpoint.folder };
+    const withWeights = { ...settings, externalFolder: checkpoint.weightsFolder };
     const sessions = [
       await Session.create(updateGraph(checkpoint, trainable, dialect), withWeights),
       await Session.create(adamWGraph(shapes, dialect), settings),

@@ -17,7 +17,7 @@ const NO_STOP = BigInt64Array.of(-1n);
 export async function rolloutRows({ threads, rounds }) {
   const { checkpoint } = randomCheckpoint(MICRO_WORLD);
   try {
-    const settings = { provider: 'cpu', threads, externalFolder: checkpoint.folder };
+    const settings = { provider: 'cpu', threads, externalFolder: checkpoint.weightsFolder };
     const prompts = BigInt64Array.from(randomTokens(SAMPLES * PROMPT, MICRO_WORLD.vocabulary, 'prompts'), BigInt);
     const random = seededRandom('uniforms');
     const uniforms = Float32Array.from({ length: NEW_TOKENS * SAMPLES }, random);

@@ -1,0 +1,94 @@
+/** A tokenizer's chat template and end tokens, of folders made like those of instructed models. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { addTokenizer, temporaryFolder } from '../../tests/tiny-checkpoint.js';
+import { Tokenizer } from './tokenizer.js';
+
+/** ChatML in the micro-world's characters; `<eos>` is one token. */
+const TEMPLATE =
+  "{% for m in messages %}{{ '# ' + m['role'] + '\n' + m['content'] + '<eos>' }}{% endfor %}" +
+  "{% if add_generation_prompt %}{{ '# assistant\n' }}{% endif %}";
+
+function folderWith(files: Readonly<Record<string, unknown>>): string {
+  const folder = temporaryFolder();
+  addTokenizer(folder);
+  for (const [name, content] of Object.entries(files)) {
+    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  }
+  return folder;
+}
+
+function withTemplate(chat_template: unknown): string {
+  const folder = folderWith({});
+  const file = join(folder, 'tokenizer_config.json');
+  const config = JSON.parse(readFileSync(file, 'utf8')) as object;
+  writeFileSync(file, JSON.stringify({ ...config, chat_template }));
+  return folder;
+}
+
+describe('a question', () => {
+  const turn = (tokenizer: Tokenizer): number[] => [
+    ...tokenizer.encode('# user\n1 + 1'),
+    tokenizer.eos,
+    ...tokenizer.encode('# assistant\n'),
+  ];
+
+  it('is a user’s turn and the answer’s beginning, special tokens as such', async () => {
+    const tokenizer = await Tokenizer.open(withTemplate(TEMPLATE));
+    expect(tokenizer.hasChat).toBe(true);
+    expect(tokenizer.question('1 + 1', 'auto')).toEqual(turn(tokenizer));
+    expect(tokenizer.question('1 + 1', 'never')).toEqual([tokenizer.bos, ...tokenizer.encode('1 + 1')]);
+  });
+
+  it('follows chat_template.jinja, and the template named default of several', async () => {
+    const beside = await Tokenizer.open(folderWith({ 'chat_template.jinja': TEMPLATE }));
+    expect(beside.question('1 + 1', 'auto')).toEqual(turn(beside));
+    const several = await Tokenizer.open(
+      withTemplate([
+        { name: 'other', template: 'x' },
+        { name: 'default', template: TEMPLATE },
+      ]),
+    );
+    expect(several.question('1 + 1', 'auto')).toEqual(turn(several));
+  });
+
+  it('is the prompt of a model without a template', async () => {
+    const tokenizer = await Tokenizer.open(folderWith({}));
+    expect(tokenizer.hasChat).toBe(false);
+    expect(tokenizer.question('1 + 1', 'auto')).toEqual(tokenizer.prompt('1 + 1'));
+  });
+
+  it('has the same date every day', async () => {
+    const dated =
+      "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}";
+    const tokenizer = await Tokenizer.open(withTemplate(dated));
+    expect(tokenizer.decode(tokenizer.question('', 'auto'))).toBe('26 Jul 2024');
+  });
+
+  it('that the template refuses says so, and what to do', async () => {
+    const tokenizer = await Tokenizer.open(withTemplate("{{ raise_exception('a system turn comes first') }}"));
+    expect(() => tokenizer.question('1', 'auto')).toThrow(
+      /^the model's chat template cannot be filled in: a system turn comes first; set chat: never to do without$/,
+    );
+  });
+});
+
+describe('what ends a text', () => {
+  const ends = async (files: Readonly<Record<string, unknown>>): Promise<readonly number[]> =>
+    (await Tokenizer.open(folderWith(files))).ends;
+
+  it('is the tokenizer’s end of sequence and whatever the configurations list', async () => {
+    expect(await ends({})).toEqual([2]);
+    expect(await ends({ 'generation_config.json': { eos_token_id: [7, 2, 5] }, 'config.json': {} })).toEqual([2, 7, 5]);
+    expect(await ends({ 'config.json': { eos_token_id: 9 } })).toEqual([2, 9]);
+    expect(await ends({ 'generation_config.json': { eos_token_id: null } })).toEqual([2]);
+  });
+
+  it('is refused when it is no token', async () => {
+    await expect(ends({ 'generation_config.json': { eos_token_id: '<eos>' } })).rejects.toThrow(
+      /generation_config\.json: eos_token_id: .*; give a token id or a list of them$/,
+    );
+    await expect(ends({ 'generation_config.json': '{' })).rejects.toThrow(/generation_config\.json is not valid JSON/);
+  });
+});

@@ -1,0 +1,78 @@
+/** Where a checkpoint's tensors lie: in `model.safetensors`, or in the shards that `model.safetensors.index.json` names. */
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../errors.js';
+import { readTensorEntries } from './safetensors.js';
+import type { TensorEntry } from './safetensors.js';
+
+export const WEIGHTS_FILE = 'model.safetensors';
+export const WEIGHTS_INDEX = 'model.safetensors.index.json';
+
+/** A tensor's place: `file` is a name in `WeightFiles.folder`. */
+export interface PlacedTensor extends TensorEntry {
+  readonly file: string;
+}
+
+export interface WeightFiles {
+  /** Where the files truly lie: a cache's snapshot holds links into another folder, out of which ONNX Runtime follows none. */
+  readonly folder: string;
+  /** Paths in the checkpoint's own folder, in the order of their names. */
+  readonly paths: readonly string[];
+  readonly tensors: ReadonlyMap<string, PlacedTensor>;
+}
+
+const shardName = z.string().regex(/^[^/\\]+\.safetensors$/, 'is not the name of a safetensors file');
+const indexSchema = z.looseObject({ weight_map: z.record(z.string(), shardName) });
+
+/** Read the headers of a checkpoint's weights. @throws UserError naming the file that is missing, corrupt or inconsistent. */
+export function openWeightFiles(folder: string): WeightFiles {
+  const single = join(folder, WEIGHTS_FILE);
+  const index = join(folder, WEIGHTS_INDEX);
+  if (existsSync(single) || !existsSync(index)) {
+    const entries = readTensorEntries(single);
+    return { folder: realFolder([single]), paths: [single], tensors: placed(single, entries) };
+  }
+  const shardOf = readWeightMap(index);
+  const paths = [...new Set(Object.values(shardOf))].toSorted().map((name) => join(folder, name));
+  const missing = paths.filter((path) => !existsSync(path));
+  if (missing.length) {
+    const names = missing.map((path) => basename(path)).join(', ');
+    throw new UserError(`${folder} lacks ${missing.length} of its ${paths.length} shards: ${names}; fetch them`);
+  }
+  const shards = new Map(paths.map((path) => [basename(path), placed(path, readTensorEntries(path))]));
+  const tensors = new Map<string, PlacedTensor>();
+  for (const [name, shard] of Object.entries(shardOf)) {
+    const tensor = shards.get(shard)!.get(name);
+    if (!tensor)
+      throw new UserError(`${index} places '${name}' in ${shard}, which does not hold it: fetch both files again`);
+    tensors.set(name, tensor);
+  }
+  return { folder: realFolder(paths), paths, tensors };
+}
+
+/** Tensor → shard. @throws UserError when the index is no such map. */
+export function readWeightMap(index: string): Record<string, string> {
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(index, 'utf8'));
+  } catch (cause) {
+    throw new UserError(`${index} cannot be read as JSON: ${(cause as Error).message}`, { cause });
+  }
+  const parsed = indexSchema.safeParse(json);
+  if (parsed.success) return parsed.data.weight_map;
+  const issue = parsed.error.issues[0]!;
+  throw new UserError(`${index}: ${issue.path.join('.') || 'document'}: ${issue.message}`);
+}
+
+function placed(path: string, entries: ReadonlyMap<string, TensorEntry>): Map<string, PlacedTensor> {
+  const file = basename(realpathSync(path));
+  return new Map([...entries].map(([name, entry]) => [name, { ...entry, file }]));
+}
+
+function realFolder(paths: readonly string[]): string {
+  const folders = new Set(paths.map((path) => dirname(realpathSync(path))));
+  const [folder, another] = folders;
+  if (another === undefined) return folder!;
+  throw new UserError(`the shards of ${dirname(paths[0]!)} lie in ${folder} and ${another}: put them into one folder`);
+}
