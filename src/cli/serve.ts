@@ -1,0 +1,110 @@
+/** `propel serve`: the probe reward with the validity gate over HTTP, for other trainers. */
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { UserError } from '../errors.js';
+import { loadConfig } from '../pipeline/config-file.js';
+import type { SandboxKind } from '../pipeline/open-sandbox.js';
+import { openRewardScorer } from '../pipeline/reward-scorer.js';
+import { startRewardServer } from '../server/reward-server.js';
+import type { RunningServer } from '../server/reward-server.js';
+import { nonNegativeInteger, positiveInteger, sandboxOption } from './options.js';
+import { printJson } from './output.js';
+import { createProgress } from './progress.js';
+import { DEFAULT_CONFIGURATION } from './run-options.js';
+
+interface Options {
+  readonly probe: readonly string[];
+  readonly reference?: string;
+  readonly host: string;
+  readonly port: number;
+  readonly apiKeyEnv?: string;
+  readonly sandbox?: SandboxKind;
+  readonly workers?: number;
+  readonly deadline: number;
+  readonly itemTimeout: number;
+  readonly maxBody: number;
+  readonly set: readonly string[];
+  readonly json?: true;
+}
+
+/** Items that may wait: a request that would exceed it is asked to come again. */
+const MAX_WAITING = 200_000;
+const MIB = 1 << 20;
+
+export function register(program: Command): void {
+  program
+    .command('serve')
+    .description('serve the frozen-reference probe reward with the validity gate over HTTP, for OpenRLHF, verl, TRL')
+    .argument('[configuration]', 'YAML file: its domain, sandbox, engine and reward settings', DEFAULT_CONFIGURATION)
+    .requiredOption('--probe <files...>', 'probe files; of several the least sure one rewards')
+    .option('--reference <folder>', 'checkpoint the probes were trained on (default: the configuration’s)')
+    .option('--host <address>', 'address to listen on; 0.0.0.0 for all', '127.0.0.1')
+    .option('--port <n>', 'port to listen on; 0 for any that is free', nonNegativeInteger, 8700)
+    .option('--api-key-env <name>', 'environment variable with the key that clients must send')
+    .addOption(sandboxOption())
+    .option('--workers <n>', 'programs that run at once', positiveInteger)
+    .option('--deadline <s>', 'seconds for one request', positiveInteger, 150)
+    .option('--item-timeout <s>', 'seconds for the check of one completion', positiveInteger, 60)
+    .option('--max-body <MiB>', 'largest request', positiveInteger, 32)
+    .addOption(
+      new Option('--set <key=value>', 'override a setting of the configuration; may be repeated')
+        .default([] as string[], 'none')
+        .argParser((value: string, all: string[]) => [...all, value]),
+    )
+    .option('--json', 'print one JSON document, with the URL, when it serves')
+    .addHelpText(
+      'after',
+      `
+Routes:
+  POST /get_reward   OpenRLHF's remote reward: {query, prompts, labels} to {rewards, scores, extra_logs}
+  POST /v1/reward    {items: [{completion, type}], deadlineMs} to {results}, each valid, invalid or error
+  GET  /health       what is served, and how much waits
+  GET  /metrics      for Prometheus
+
+Examples:
+  $ propel serve --probe probes/azr-micro/probe-0
+  $ propel serve my.yaml --probe runs/mine/probes/probe-0 --host 0.0.0.0 --api-key-env PROPEL_KEY`,
+    )
+    .action(async (configuration: string, options: Options) => {
+      const apiKey = keyOf(options.apiKeyEnv);
+      const config = loadConfig(configuration, [
+        ...options.set,
+        ...(options.sandbox === undefined ? [] : [`sandbox.kind=${options.sandbox}`]),
+        ...(options.workers === undefined ? [] : [`sandbox.workers=${options.workers}`]),
+      ]);
+      const { probe: probes, reference, host, port } = options;
+      const scorer = await openRewardScorer({ config, probes, reference, progress: createProgress });
+      const server = await startRewardServer(scorer, {
+        host,
+        port,
+        apiKey,
+        maxBodyBytes: options.maxBody * MIB,
+        deadlineMs: options.deadline * 1000,
+        itemTimeoutMs: options.itemTimeout * 1000,
+        maxWaiting: MAX_WAITING,
+      });
+      if (options.json) printJson({ url: server.url, probes: scorer.probes, kinds: scorer.kinds });
+      process.stderr.write(`serving ${scorer.probes.join(', ')} on ${server.url}; Ctrl-C ends it\n`);
+      await untilStopped(server, options.deadline * 1000);
+      process.stderr.write('stopped\n');
+    });
+}
+
+function keyOf(name: string | undefined): string | null {
+  if (name === undefined) return null;
+  const key = process.env[name];
+  if (key === undefined || key === '') throw new UserError(`--api-key-env: the environment has no ${name}; set it`);
+  return key;
+}
+
+/** The first Ctrl-C or SIGTERM lets requests end, a second one answers them with errors. */
+function untilStopped(server: RunningServer, graceMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      process.stderr.write('no more requests are taken; those under way end first\n');
+      server.stop(graceMs).then(resolve, reject);
+    };
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+  });
+}
