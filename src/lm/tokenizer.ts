@@ -91,11 +91,11 @@ export class Tokenizer {
     const turns = [{ role: 'user', content: text }];
     let filled: string;
     try {
-      filled = this.#tokenizer.apply_chat_template(turns, {
+      filled = this.#tokenizer.apply_chat_template<false>(turns, {
         tokenize: false,
         add_generation_prompt: true,
         ...TEMPLATE_VALUES,
-      }) as string;
+      });
     } catch (cause) {
       throw new UserError(
         `the model's chat template cannot be filled in: ${(cause as Error).message}; set chat: never to do without`,

@@ -12,7 +12,7 @@ export class RunLockedError extends RunError {
   readonly folder: string;
   readonly ownerPid: number;
 
-  constructor(folder: string, owner: LockOwner) {
+  constructor(folder: string, owner: HeldLock['owner']) {
     const where = owner.host === hostname() ? '' : ` on ${owner.host}`;
     const advice = where === '' ? 'wait for it or stop it' : `when it is gone, delete ${join(folder, LOCK_FILE)}`;
     super(
@@ -36,12 +36,23 @@ export interface RunLock {
   release(): void;
 }
 
+/** What a lock file that is already there says: who holds it. */
+export interface HeldLock {
+  readonly owner: { readonly pid: number; readonly host: string };
+}
+
 /**
  * Lock a run folder for this process. A lock whose process is gone, or whose process id now belongs to another process, is taken over.
  * Throws `RunLockedError` while the owner lives.
  */
 export function lockRunFolder(folder: string): RunLock {
-  const path = join(folder, LOCK_FILE);
+  const lock = lockFile(join(folder, LOCK_FILE));
+  if ('owner' in lock) throw new RunLockedError(folder, lock.owner);
+  return lock;
+}
+
+/** Take the lock that a file stands for, or tell who has it. A lock whose process is gone is taken over. */
+export function lockFile(path: string): RunLock | HeldLock {
   const own: LockOwner = { pid: process.pid, started: inspect(process.pid)?.started ?? null, host: hostname() };
   const ownText = `${JSON.stringify(own)}\n`;
   return withStoreErrors(path, () => {
@@ -49,7 +60,7 @@ export function lockRunFolder(folder: string): RunLock {
       const held = read(path);
       if (held === null) continue; // released in between
       const owner = parse(held);
-      if (owner !== null && isAlive(owner)) throw new RunLockedError(folder, owner);
+      if (owner !== null && isAlive(owner)) return { owner };
       removeStale(path, held);
     }
     return {

@@ -1,0 +1,104 @@
+/** `propel models`: models of the Hugging Face hub, pulled into its cache, listed and checked. */
+import type { Command } from 'commander';
+import { checkModel, listModels, pullModels } from '../pipeline/models.js';
+import type { CheckedModel, ListedModel } from '../pipeline/models.js';
+import { count } from '../report/format.js';
+import { alignColumns, printJson, printLines } from './output.js';
+import { createProgress } from './progress.js';
+
+const JSON_OPTION = ['--json', 'print one JSON document on standard output'] as const;
+const SHORT_COMMIT = 8;
+
+interface Flags {
+  readonly json?: boolean;
+}
+
+export function register(program: Command): void {
+  const models = program
+    .command('models')
+    .description('pull, list and check models of the Hugging Face hub')
+    .addHelpText(
+      'after',
+      `
+A model is org/name, or org/name@revision with a branch, a tag or a commit. It comes into the cache that all of Hugging
+Face's tools share, and only the files that are needed. A pull that broke goes on where it stopped.
+
+Environment: HF_HOME or HF_HUB_CACHE (the cache), HF_TOKEN (gated and private models), HF_HUB_OFFLINE, HF_ENDPOINT.
+
+Examples:
+  $ propel models pull Qwen/Qwen2.5-3B-Instruct
+  $ propel models pull Qwen/Qwen2.5-7B@main meta-llama/Llama-3.2-1B-Instruct
+  $ propel models list --json | jq '.[] | select(.problem == null) | .id'
+  $ propel models check Qwen/Qwen2.5-3B-Instruct
+  $ propel models check data/micro-world/generator`,
+    );
+  models
+    .command('pull')
+    .description('fetch models into the cache: resumed, checked by hash, once for all runs')
+    .argument('<models...>', 'org/name or org/name@revision')
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExamples:\n  $ propel models pull Qwen/Qwen2.5-3B-Instruct --json')
+    .action(async (names: string[], { json }: Flags) => {
+      const pulled = await pullModels(names, createProgress);
+      if (json) printJson(pulled);
+      else printLines(pulled.map(({ id, folder }) => `${id} is in ${folder}`));
+    });
+  models
+    .command('list')
+    .description('show the models in the cache, and whether they can be run')
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExamples:\n  $ propel models list')
+    .action(({ json }: Flags) => {
+      const listed = listModels();
+      if (json) printJson(listed);
+      else printLines(describeList(listed));
+    });
+  models
+    .command('check')
+    .description('open a model as a run would, hash its files, and show what it is')
+    .argument('<model>', 'org/name, org/name@revision, or a checkpoint folder')
+    .option(...JSON_OPTION)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ propel models check Qwen/Qwen2.5-3B-Instruct\n  $ propel models check ./tuned',
+    )
+    .action(async (name: string, { json }: Flags) => {
+      const checked = await checkModel(name, createProgress);
+      if (json) printJson(checked);
+      else printLines(describeModel(checked));
+    });
+}
+
+function describeList(models: readonly ListedModel[]): string[] {
+  if (models.length === 0) return ["no models in the cache; 'propel models pull org/name' fetches one"];
+  return alignColumns([
+    ['model', 'revision', 'commit', 'size', 'state'],
+    ...models.map(({ id, revisions, commit, bytes, problem }) => [
+      id,
+      revisions.join(', '),
+      commit.slice(0, SHORT_COMMIT),
+      `${(bytes / 1e9).toFixed(2)} GB`,
+      problem ?? 'ready',
+    ]),
+  ]);
+}
+
+function describeModel(model: CheckedModel): string[] {
+  const { name, folder, family, parameters, types, layers, width, vocabulary, maxPositions } = model;
+  return alignColumns([
+    ['model', name],
+    ['folder', folder],
+    ['family', family],
+    ['parameters', `${count(parameters)} as ${types.join(', ')}`],
+    [
+      'shape',
+      `${layers} layers of width ${count(width)}, ${count(vocabulary)} tokens, ${count(maxPositions)} positions`,
+    ],
+    ['chat', model.hasChat ? 'has a chat template' : 'has no chat template'],
+    ['ends', `tokens ${model.ends.join(', ')}`],
+    [
+      'hashes',
+      model.hashesChecked === 0 ? 'none to compare with' : `${model.hashesChecked} files as the hub lists them`,
+    ],
+  ]);
+}
