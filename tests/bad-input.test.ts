@@ -134,7 +134,7 @@ describe('a model', () => {
 
   it('whose folder does not exist', () => {
     expect(label('--set', 'models.solver=nowhere')).toBe(
-      `propel: models.solver nowhere does not exist; give a path from the working folder or from ${PACKAGE}`,
+      `propel: models.solver nowhere does not exist; give a path from the working folder or from ${PACKAGE}, or a hub id such as Qwen/Qwen2.5-3B-Instruct`,
     );
   });
 

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { TARGET_MODULES } from '../lm/adapter.js';
+import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import { POOLINGS } from '../lm/request-checks.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
@@ -35,6 +36,10 @@ const armSchema = z
   })
   .describe('One generator to train and evaluate.');
 
+/** A model: a checkpoint folder, or one of the Hugging Face hub that has been pulled. */
+const modelSetting = (what: string) =>
+  z.string().min(1).describe(`Checkpoint folder or hub id (org/name, org/name@revision) of ${what}`);
+
 export const configSchema = z
   .strictObject({
     name: z
@@ -66,13 +71,9 @@ export const configSchema = z
       })
       .prefault({}),
     models: z.strictObject({
-      policy: z.string().describe('Checkpoint folder of the generator that is trained.'),
-      reference: z.string().describe('Checkpoint folder of the frozen model whose hidden states the probe reads.'),
-      solver: z
-        .string()
-        .nullable()
-        .default(null)
-        .describe('Checkpoint folder of the solver; null with solver.endpoint.'),
+      policy: modelSetting('the generator that is trained.'),
+      reference: modelSetting('the frozen model whose hidden states the probe reads.'),
+      solver: modelSetting('the solver; null with solver.endpoint.').nullable().default(null),
     }),
     domain: codeDomainSchema,
     band: bandSchema.default({ min: 1, max: 3, of: 8 }).describe('The target band, in counts of passed attempts.'),
@@ -84,6 +85,10 @@ export const configSchema = z
           .array(z.string())
           .default([])
           .describe('Texts of one token that end a completion, besides the end of sequence.'),
+        chat: z
+          .enum(CHAT_SETTINGS)
+          .default('auto')
+          .describe('auto: the prompt is a user’s turn where the model has a chat template; never: bare.'),
       })
       .prefault({}),
     solver: solverSchema,

@@ -1,20 +1,21 @@
 /** What can be told before any work: whether the models' files are whole, belong together, and have what the settings ask of them. */
-import { basename } from 'node:path';
 import { UserError } from '../errors.js';
+import { factorShapes } from '../lm/adapter.js';
+import { modelName } from '../lm/hub/cache.js';
 import { openModelFiles } from '../lm/language-model.js';
 import type { ModelFiles } from '../lm/language-model.js';
 import type { Config } from './config.js';
-import { findFile } from './paths.js';
+import { findModel } from './models.js';
 
 /** By role; without a solver where an endpoint takes its place. */
 export type ModelFolders = Readonly<Record<'policy' | 'reference', string>> & { readonly solver?: string };
 
-/** The absolute folder of each model. @throws UserError for one that does not exist. */
+/** The absolute folder of each model. @throws UserError for one that is neither a folder nor in the hub's cache. */
 export function modelFolders({ models }: Config): ModelFolders {
   return {
-    policy: findFile(models.policy, 'models.policy'),
-    reference: findFile(models.reference, 'models.reference'),
-    ...(models.solver === null ? {} : { solver: findFile(models.solver, 'models.solver') }),
+    policy: findModel(models.policy, 'models.policy'),
+    reference: findModel(models.reference, 'models.reference'),
+    ...(models.solver === null ? {} : { solver: findModel(models.solver, 'models.solver') }),
   };
 }
 
@@ -29,6 +30,7 @@ export async function checkModels(config: Config): Promise<void> {
     if (!opened.has(folder)) opened.set(folder, await openModel(role, folder));
   }
   checkSampling('policy', config.policy, folders.policy, opened.get(folders.policy)!);
+  checkTargets(config, opened.get(folders.policy)!);
   if (folders.solver !== undefined) {
     checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
     checkSolverRoom(config, opened.get(folders.solver)!, folders.solver);
@@ -56,7 +58,7 @@ function checkSampling(
   const { maxPositions } = files.config;
   if (settings.maxNewTokens >= maxPositions) {
     throw new UserError(
-      `${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${basename(folder)}; lower it`,
+      `${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${modelName(folder)}; lower it`,
     );
   }
   settings.stops.forEach((stop, i) => {
@@ -69,12 +71,23 @@ function checkSampling(
 }
 
 /** A task as long as the generator may write it leaves the solver room for its answer; else a run would end at the first long one. */
-function checkSolverRoom({ policy, solver }: Config, { config }: ModelFiles, folder: string): void {
+function checkSolverRoom({ policy, solver }: Config, { config, tokenizer }: ModelFiles, folder: string): void {
+  const around = tokenizer.question('', solver.chat).length;
   const most = policy.maxNewTokens + solver.maxNewTokens;
-  if (most < config.maxPositions) return;
+  if (most + around <= config.maxPositions) return;
   throw new UserError(
-    `solver.maxNewTokens: a task of policy.maxNewTokens ${policy.maxNewTokens} and ${solver.maxNewTokens} more are ${most} tokens, ${basename(folder)} has ${config.maxPositions} positions; lower either`,
+    `solver.maxNewTokens: a task of policy.maxNewTokens ${policy.maxNewTokens} and ${solver.maxNewTokens} more are ${most} tokens, ${modelName(folder)} has ${config.maxPositions} positions; lower either`,
   );
+}
+
+/** Every module that is to be adapted is one of the policy's own. */
+function checkTargets({ train }: Config, { config }: ModelFiles): void {
+  try {
+    factorShapes(config, train.lora);
+  } catch (cause) {
+    if (!(cause instanceof UserError)) throw cause;
+    throw new UserError(`train.lora.targets: ${cause.message}`, { cause });
+  }
 }
 
 function checkLayers(features: Config['probe']['features'], folder: string, layers: number): void {
@@ -82,7 +95,7 @@ function checkLayers(features: Config['probe']['features'], folder: string, laye
     for (const [j, { layer }] of spec.entries()) {
       if (layer <= layers) continue;
       throw new UserError(
-        `probe.features.${i}.${j}.layer: ${basename(folder)} has no layer ${layer}; give 0, the embeddings, to ${layers}, its last layer`,
+        `probe.features.${i}.${j}.layer: ${modelName(folder)} has no layer ${layer}; give 0, the embeddings, to ${layers}, its last layer`,
       );
     }
   }

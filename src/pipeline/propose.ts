@@ -84,12 +84,12 @@ async function sampleKinds(workspace: Workspace, options: ProposeOptions): Promi
   const policy = await workspace.policy();
   const { tokenizer } = policy;
   const promptSeed = deriveSeed(config.seed, `prompt ${key.phase} ${key.arm}`, key.batch);
-  const stops = [...new Set([tokenizer.eos, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])];
+  const stops = [...new Set([...tokenizer.ends, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])];
   const samples: Sample[] = [];
   for (const [index, { kind, size }] of dealOut(options.size, domain.kinds).entries()) {
     const stream = `sample ${key.phase} ${key.arm}${index === 0 ? '' : ` ${kind}`}`;
     const seed = deriveSeed(config.seed, stream, key.batch);
-    const prompt = tokenizer.prompt(domain.prompt(kind, promptSeed));
+    const prompt = tokenizer.question(domain.prompt(kind, promptSeed), config.policy.chat);
     const completions = await policy.sample({
       prompts: [prompt],
       perPrompt: size,

@@ -1,5 +1,6 @@
 /** The solver's settings: a local checkpoint, or an OpenAI-compatible endpoint. */
 import * as z from 'zod';
+import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
 
 export const solverSchema = z
@@ -10,6 +11,10 @@ export const solverSchema = z
       .array(z.string())
       .default([])
       .describe('Texts that end an answer, besides the end of sequence; of a local checkpoint one token each.'),
+    chat: z
+      .enum(CHAT_SETTINGS)
+      .default('auto')
+      .describe('Of a local checkpoint: a question is a user’s turn where the model has a chat template; never: bare.'),
     endpoint: z
       .url({ protocol: /^https?$/, error: 'give a URL such as http://localhost:8000/v1' })
       .nullable()

@@ -1,6 +1,7 @@
 /** A solver that is a local language model, sampled at a temperature. */
 import { UserError } from '../errors.js';
 import type { LanguageModel } from '../lm/language-model.js';
+import type { ChatSetting } from '../lm/tokenizer.js';
 import type { Attempt, Solver } from './solver.js';
 
 export interface LocalSolverSettings {
@@ -8,6 +9,8 @@ export interface LocalSolverSettings {
   readonly maxNewTokens: number;
   /** Texts of one token each that end an answer. */
   readonly stops: readonly string[];
+  /** Whether a question is a user's turn of the model's chat. */
+  readonly chat: ChatSetting;
 }
 
 /** Questions whose attempts are sampled in one rollout. */
@@ -15,10 +18,10 @@ const QUESTIONS_PER_ROLLOUT = 64;
 
 export function createLocalSolver(model: LanguageModel, settings: LocalSolverSettings): Solver {
   const { tokenizer, config } = model;
-  const stops = [...new Set([tokenizer.eos, ...settings.stops.map((text) => tokenizer.singleToken(text))])];
+  const stops = [...new Set([...tokenizer.ends, ...settings.stops.map((text) => tokenizer.singleToken(text))])];
   const longest = config.maxPositions - settings.maxNewTokens;
   const encode = (question: string): number[] => {
-    const tokens = tokenizer.prompt(question);
+    const tokens = tokenizer.question(question, settings.chat);
     if (tokens.length > longest) {
       throw new UserError(
         `a question of ${tokens.length} tokens leaves no room for ${settings.maxNewTokens} more in the solver's ${config.maxPositions} positions: lower solver.maxNewTokens or policy.maxNewTokens`,

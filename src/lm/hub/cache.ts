@@ -3,7 +3,7 @@
  * branches and tags to commits. https://huggingface.co/docs/huggingface_hub/guides/manage-cache
  */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { writeFileAtomic } from '../../store/files.js';
 
 /** A model of the hub, at a branch, a tag or a commit. */
@@ -25,6 +25,19 @@ export function parseHubModel(text: string): HubModel | null {
 
 export function formatHubModel({ id, revision }: HubModel): string {
   return revision === 'main' ? id : `${id}@${revision}`;
+}
+
+/** What to call a checkpoint folder: its own name, or the model's whose snapshot it is. */
+export function modelName(folder: string): string {
+  const snapshots = dirname(folder);
+  if (basename(snapshots) !== 'snapshots') return basename(folder);
+  return idOf(basename(dirname(snapshots))) ?? basename(folder);
+}
+
+/** `models--org--name` → `org/name`. */
+function idOf(name: string): string | null {
+  const [kind, org, ...rest] = name.split('--');
+  return kind === 'models' && org !== undefined && rest.length > 0 ? `${org}/${rest.join('--')}` : null;
 }
 
 /** One model's part of the cache. */
@@ -87,10 +100,7 @@ export class CachedModel {
 
 /** Ids of the models that a cache holds anything of. */
 export function cachedModels(cache: string): string[] {
-  return names(cache).flatMap((name) => {
-    const [kind, org, ...rest] = name.split('--');
-    return kind === 'models' && org !== undefined && rest.length > 0 ? [`${org}/${rest.join('--')}`] : [];
-  });
+  return names(cache).flatMap((name) => idOf(name) ?? []);
 }
 
 function names(folder: string): string[] {

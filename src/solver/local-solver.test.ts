@@ -1,0 +1,61 @@
+/** A local model as solver: how it is asked, and what ends its answers. */
+import { describe, expect, it } from 'vitest';
+import type { LanguageModel } from '../lm/language-model.js';
+import type { RolloutRequest } from '../lm/request-checks.js';
+import type { ChatSetting } from '../lm/tokenizer.js';
+import { createLocalSolver } from './local-solver.js';
+
+/** Characters are tokens; a turn of chat puts 100 before them and 101 after them. */
+function fakeModel(asked: RolloutRequest[]): LanguageModel {
+  const characters = (text: string): number[] => Array.from(text, (c) => c.charCodeAt(0) - 48);
+  const model = {
+    folder: 'a-model',
+    config: { maxPositions: 12 },
+    tokenizer: {
+      ends: [20, 21],
+      singleToken: () => 22,
+      question: (text: string, chat: ChatSetting) =>
+        chat === 'auto' ? [100, ...characters(text), 101] : characters(text),
+      decode: (tokens: readonly number[]) => tokens.join(),
+    },
+    sample: (request: RolloutRequest) => {
+      asked.push(request);
+      const answer = { tokens: [7, 21], logProbs: new Float32Array(2), stopped: true };
+      const cutOff = { tokens: [7, 7], logProbs: new Float32Array(2), stopped: false };
+      return Promise.resolve(request.prompts.flatMap(() => [answer, cutOff]));
+    },
+  };
+  return model as unknown as LanguageModel;
+}
+
+const SETTINGS = { temperature: 1, maxNewTokens: 4, stops: ['\n'] };
+
+describe('a local solver', () => {
+  it('is asked in a turn of chat, or bare, and stops at every end and at the stops that are set', async () => {
+    const asked: RolloutRequest[] = [];
+    const model = fakeModel(asked);
+    const attempts = await createLocalSolver(model, { ...SETTINGS, chat: 'auto' }).attempt(['12', '3'], 2, 5);
+    await createLocalSolver(model, { ...SETTINGS, chat: 'never' }).attempt(['12', '3'], 2, 5);
+    expect(asked.map(({ prompts }) => prompts)).toEqual([
+      [
+        [100, 1, 2, 101],
+        [100, 3, 101],
+      ],
+      [[1, 2], [3]],
+    ]);
+    expect(asked[0]).toMatchObject({ stops: [20, 21, 22], perPrompt: 2, maxNewTokens: 4, seed: 5 });
+    expect(attempts).toEqual(
+      Array.from({ length: 2 }, () => [
+        { answer: '7,21', status: 'answered' },
+        { answer: '7,7', status: 'cut_off' },
+      ]),
+    );
+  });
+
+  it('refuses a question whose turn leaves no room for the answer', async () => {
+    const solver = createLocalSolver(fakeModel([]), { ...SETTINGS, chat: 'auto' });
+    await expect(solver.attempt(['1234567'], 2, 1)).rejects.toThrow(
+      "a question of 9 tokens leaves no room for 4 more in the solver's 12 positions",
+    );
+  });
+});
