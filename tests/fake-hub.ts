@@ -8,8 +8,8 @@ import { onTestFinished } from 'vitest';
 /** What a server does instead of answering a request for a file; taken in turn, one a request. */
 export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
-  /** Breaks the connection after so many bytes of the answer. */
-  | { readonly kind: 'break'; readonly after: number }
+  /** Breaks the connection after so many bytes of the answer, once the client has them: it forgets what it has not read yet. */
+  | { readonly kind: 'break'; readonly after: number; readonly once: () => boolean }
   /** Sends so many bytes and then nothing, without an end. */
   | { readonly kind: 'stall'; readonly after: number }
   /** Sends the whole, whatever range was asked for. */
@@ -122,10 +122,14 @@ function sendFile(request: IncomingMessage, response: ServerResponse, content: B
   const part = fault?.kind === 'spoil' ? Buffer.alloc(content.length - from, 7) : content.subarray(from);
   const range = from > 0 ? { 'content-range': `bytes ${from}-${content.length - 1}/${content.length}` } : {};
   response.writeHead(from > 0 ? 206 : 200, { 'content-length': part.length, ...range });
-  // A client forgets what it has not read yet when a connection breaks: it gets time to.
-  if (fault?.kind === 'break')
-    response.write(part.subarray(0, fault.after), () => setTimeout(() => response.destroy(), 60));
-  else if (fault?.kind === 'stall') response.write(part.subarray(0, fault.after));
+  if (fault?.kind === 'break') {
+    response.write(part.subarray(0, fault.after));
+    const timer = setInterval(() => {
+      if (!fault.once()) return;
+      clearInterval(timer);
+      response.destroy();
+    }, 5);
+  } else if (fault?.kind === 'stall') response.write(part.subarray(0, fault.after));
   else response.end(part);
 }
 

@@ -1,5 +1,14 @@
 /** Pulls from a local server that behaves like the hub: what is fetched, where it lies, and what becomes of every fault. */
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FakeHub, gitHash, sha256 } from '../../../tests/fake-hub.js';
@@ -36,7 +45,7 @@ function repositoryFiles(): Record<string, Buffer> {
   };
 }
 
-interface Set {
+interface Setting {
   readonly hub: FakeHub;
   readonly settings: HubSettings;
   readonly cached: CachedModel;
@@ -46,7 +55,7 @@ interface Set {
   readonly refusal: (change?: Partial<HubSettings>) => Promise<string>;
 }
 
-async function start(faults: Readonly<Record<string, Fault[]>> = {}): Promise<Set> {
+async function start(faults: Readonly<Record<string, Fault[]>> = {}): Promise<Setting> {
   const hub = await FakeHub.start();
   const files = repositoryFiles();
   hub.repositories.set(ID, { commit: COMMIT, files });
@@ -62,6 +71,16 @@ async function start(faults: Readonly<Record<string, Fault[]>> = {}): Promise<Se
     return `${error.name}: ${error.message}`.replaceAll(hub.endpoint, 'HUB');
   };
   return { hub, settings, cached: new CachedModel(cache, ID), files, pull, refusal };
+}
+
+/** Breaks of the transfer of the weights, each when so many bytes of them lie in the cache. */
+function breakWeights({ hub, cached, files }: Setting, sizes: readonly number[]): void {
+  const incomplete = `${cached.blob(sha256(files[WEIGHTS]!))}.incomplete`;
+  const there = (): number => statSync(incomplete, { throwIfNoEntry: false })?.size ?? 0;
+  const faults = sizes.map((size, i): Fault => {
+    return { kind: 'break', after: size - (sizes[i - 1] ?? 0), once: () => there() >= size };
+  });
+  hub.faults.set(WEIGHTS, faults);
 }
 
 describe('a pull', () => {
@@ -133,7 +152,9 @@ describe('a pull', () => {
   });
 
   it('of two at once fetches every file once', async () => {
-    const { hub, pull } = await start({ [WEIGHTS]: [{ kind: 'break', after: 100 }] });
+    const setting = await start();
+    const { hub, pull } = setting;
+    breakWeights(setting, [100]);
     const [a, b] = await Promise.all([pull(), pull()]);
     expect(a.folder).toBe(b.folder);
     expect(Math.min(a.downloaded, b.downloaded)).toBe(0);
@@ -144,12 +165,9 @@ describe('a pull', () => {
 
 describe('a transfer that', () => {
   it('breaks off goes on where it broke', async () => {
-    const { hub, files, cached, pull } = await start({
-      [WEIGHTS]: [
-        { kind: 'break', after: 1000 },
-        { kind: 'break', after: 500 },
-      ],
-    });
+    const setting = await start();
+    const { hub, files, cached, pull } = setting;
+    breakWeights(setting, [1000, 1500]);
     await pull();
     const ranges = hub.seen.filter(({ server }) => server === 'cdn').map(({ range }) => range);
     expect(ranges).toEqual([undefined, 'bytes=1000-', 'bytes=1500-']);
@@ -157,8 +175,12 @@ describe('a transfer that', () => {
   });
 
   it('breaks off again and again ends only when nothing more comes', async () => {
-    const breaks = Array.from({ length: 20 }, (): Fault => ({ kind: 'break', after: 100 }));
-    const { cached, files, pull, refusal, hub } = await start({ [WEIGHTS]: breaks });
+    const setting = await start();
+    const { cached, files, pull, refusal, hub } = setting;
+    breakWeights(
+      setting,
+      Array.from({ length: 20 }, (_, i) => 100 * (i + 1)),
+    );
     await pull();
     expect(existsSync(cached.blob(sha256(files[WEIGHTS]!)))).toBe(true);
     hub.repositories.set(ID, { commit: 'e'.repeat(40), files: { ...files, [WEIGHTS]: Buffer.alloc(1000, 1) } });
@@ -205,7 +227,10 @@ describe('a transfer that', () => {
   });
 
   it('gets the whole instead of a range takes the whole', async () => {
-    const { files, cached, pull } = await start({ [WEIGHTS]: [{ kind: 'break', after: 1000 }, { kind: 'whole' }] });
+    const setting = await start();
+    const { hub, files, cached, pull } = setting;
+    breakWeights(setting, [1000]);
+    hub.faults.get(WEIGHTS)!.push({ kind: 'whole' });
     await pull();
     expect(readFileSync(cached.blob(sha256(files[WEIGHTS]!)))).toEqual(files[WEIGHTS]);
   });
