@@ -221,7 +221,7 @@ describe('our own request', () => {
     });
     await sleep(150);
     controller.abort();
-    await expect(left).rejects.toThrow();
+    await expect(left).rejects.toThrow('aborted');
     await sleep(100);
     const checked = scorer.checked.length;
     await sleep(150);
@@ -337,7 +337,7 @@ describe('a server that stops', () => {
     expect((await running).body['results']).toMatchObject([{ reward: 1 }, { reward: 2 }]);
     await stopping;
     expect(scorer.isClosed).toBe(true);
-    await expect(ask(`${server.url}/health`)).rejects.toThrow();
+    await expect(ask(`${server.url}/health`)).rejects.toThrow('fetch failed');
   });
 
   it('answers with errors what does not end in time', async () => {

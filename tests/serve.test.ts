@@ -1,0 +1,209 @@
+/** `propel serve` as a process: what trainers get from it, also by the shims, under load, under attack, and when it is ended. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../src/pipeline/config-file.js';
+import { openRewardScorer } from '../src/pipeline/reward-scorer.js';
+import { MAIN, PACKAGE, propelIn } from './propel-process.js';
+
+const PROBE = join(PACKAGE, 'probes', 'azr-micro', 'probe-0');
+const KEY = 'a key of the tests';
+const VALID = 'def f(x):\n    return x[::-1] + x\n>>> f([1, 2, 3])\n';
+const UNPARSABLE = 'def f(x):\n    return';
+const LOOP = 'def f(x):\n    while x: pass\n    return x\n>>> f(1)\n';
+
+/** Every one another. */
+const numbered = (i: number): string => `def f(x):\n    return [a + ${i} for a in x][::-1]\n>>> f([1, 2, ${i % 9}])\n`;
+
+let server: ChildProcess;
+let url = '';
+let errors = '';
+
+beforeAll(async () => {
+  const args = [
+    'serve',
+    '--probe',
+    PROBE,
+    '--port',
+    '0',
+    '--api-key-env',
+    'PROPEL_TEST_KEY',
+    '--max-body',
+    '4',
+    '--json',
+  ];
+  server = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...process.env, PROPEL_TEST_KEY: KEY },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  server.stderr!.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  let text = '';
+  url = await new Promise<string>((resolve, reject) => {
+    server.stdout!.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.endsWith('}\n')) resolve((JSON.parse(text) as { url: string }).url);
+    });
+    server.once('exit', () => reject(new Error(errors)));
+  });
+}, 180_000);
+
+afterAll(() => void server.kill('SIGKILL'));
+
+async function post(path: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}` },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+/** What a Python program prints, as JSON. */
+function python(program: string): Promise<unknown> {
+  const child = spawn('python3', ['-c', program], {
+    cwd: join(PACKAGE, 'scripts', 'integrations'),
+    env: { ...process.env, PROPEL_REWARD_URL: url, PROPEL_REWARD_KEY: KEY, PYTHONDONTWRITEBYTECODE: '1' },
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  return new Promise((resolve, reject) => {
+    child.on('close', (code) => (code === 0 ? resolve(JSON.parse(stdout)) : reject(new Error(stderr))));
+  });
+}
+
+describe('the reward', () => {
+  it('is that of a run: gate, probe and clip', async () => {
+    const scorer = await openRewardScorer({
+      config: loadConfig('pipelines/azr-micro.yaml'),
+      probes: [PROBE],
+      reference: undefined,
+      progress: () => ({ update: () => {}, done: () => {} }),
+    });
+    try {
+      const [logits] = await scorer.score([VALID]);
+      const { body } = await post('/v1/reward', { items: [VALID, UNPARSABLE].map((completion) => ({ completion })) });
+      const [valid, invalid] = body['results'] as [{ reward: number; logits: Record<string, number> }, unknown];
+      expect(valid.logits['probe-0']).toBeCloseTo(logits![0]!, 4);
+      expect(valid.reward).toBeCloseTo(scorer.reward(logits!), 4);
+      expect(invalid).toMatchObject({ status: 'invalid', reward: -3, outcome: 'unparsable' });
+    } finally {
+      await scorer.close();
+    }
+  }, 180_000);
+
+  it('is what OpenRLHF, verl and TRL get', async () => {
+    const samples = [VALID, UNPARSABLE, LOOP];
+    const prompts = ['', '', ''];
+    const { status, body } = await post('/get_reward', {
+      query: samples.map((text) => `${text}<eos>`),
+      prompts,
+      labels: ['', '', ''],
+    });
+    expect(status).toBe(200);
+    const rewards = body['rewards'] as number[];
+    expect(rewards.slice(1)).toEqual([-3, -3]);
+    expect(rewards[0]).toBeGreaterThanOrEqual(-2.5);
+    const texts = JSON.stringify(samples);
+    const batch = await python(
+      `import json, verl_reward as v\nt = json.loads(${JSON.stringify(texts)})\nprint(json.dumps(v.compute_score_batch([''] * 3, t, [''] * 3, [{}, None, {'type': 'code_o'}])))`,
+    );
+    expect(batch).toMatchObject([
+      { score: rewards[0], valid: 1 },
+      { score: -3, valid: 0 },
+      { score: -3, valid: 0 },
+    ]);
+    const one = await python(
+      `import json, verl_reward as v\nt = json.loads(${JSON.stringify(texts)})\nprint(json.dumps(v.compute_score('code', t[0], '')))`,
+    );
+    expect(one).toMatchObject({ score: rewards[0] });
+    const trl = await python(
+      `import json, trl_reward as r\nt = json.loads(${JSON.stringify(texts)})\nf = r.probe_reward(${JSON.stringify(url)})\n` +
+        `print(json.dumps([f(completions=t, prompts=t), f(completions=[[{'role': 'assistant', 'content': x}] for x in t]), f(completions=[])]))`,
+    );
+    expect(trl).toEqual([rewards, rewards, []]);
+    await expect(python(`import verl_reward as v\nv.compute_score('', 'x', '', {'type': 'code_x'})`)).rejects.toThrow(
+      'propel serve refuses the request: 400',
+    );
+  }, 180_000);
+});
+
+describe('many clients', () => {
+  it('get all their rewards, while memory stays as it is', async () => {
+    const resident = (): number => {
+      const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
+      return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
+    };
+    const load = async (requests: number): Promise<number[]> => {
+      let next = 0;
+      const statuses: number[] = [];
+      const client = async (): Promise<void> => {
+        while (next < requests) {
+          const { status, body } = await post('/get_reward', { query: [numbered(next++ % 60)] });
+          statuses.push(status);
+          expect(body['rewards']).toHaveLength(1);
+        }
+      };
+      await Promise.all(Array.from({ length: 64 }, client));
+      return statuses;
+    };
+    await load(200);
+    const before = resident();
+    const statuses = await load(1000);
+    expect(statuses).toHaveLength(1000);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(resident() - before).toBeLessThan(64);
+  }, 300_000);
+
+  it('are served beside a hostile one', async () => {
+    const loops = Array.from({ length: 1000 }, (_, i) => ({ completion: LOOP.replace('f(1)', `f(${i + 2})`) }));
+    const started = performance.now();
+    const hostile = post('/v1/reward', { items: loops, deadlineMs: 8000 }).then((answer) => {
+      return { ...answer, milliseconds: performance.now() - started };
+    });
+    const huge = await post('/get_reward', { query: ['x'.repeat(100 << 20)] });
+    expect(huge.status).toBe(413);
+    expect(huge.body).toEqual({ error: { message: `a body of more than ${4 << 20} bytes` } });
+    const honest = await post('/v1/reward', { items: [{ completion: VALID }, { completion: numbered(1000) }] });
+    expect(honest.body['results']).toMatchObject([{ status: 'valid' }, { status: 'valid' }]);
+    const { body, milliseconds } = await hostile;
+    expect(milliseconds).toBeLessThan(20_000);
+    const results = body['results'] as { status: string; outcome: string }[];
+    expect(results).toHaveLength(1000);
+    expect(results.at(-1)).toMatchObject({ status: 'error', outcome: 'deadline', reward: null });
+    expect(results.every(({ outcome }) => outcome === 'timeout' || outcome === 'deadline')).toBe(true);
+  }, 180_000);
+});
+
+describe('a server that cannot be', () => {
+  it('for want of a probe, its reference, or the key', () => {
+    const serve = (...args: string[]) => propelIn(PACKAGE, ['serve', ...args]);
+    expect(serve().stderr).toBe("propel: required option '--probe <files...>' not specified; see --help\n");
+    expect(serve('--probe', 'nowhere').stderr).toMatch(/^propel: --probe nowhere\.safetensors does not exist; /);
+    expect(serve('--probe', PROBE, '--reference', 'data/micro-world/solver').stderr).toMatch(
+      /the probe was trained on model generator .*the reference is solver/,
+    );
+    const keyless = serve('--probe', PROBE, '--api-key-env', 'PROPEL_NO_SUCH_KEY');
+    expect(keyless).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'propel: --api-key-env: the environment has no PROPEL_NO_SUCH_KEY; set it\n',
+    });
+  }, 180_000);
+});
+
+it('ends by SIGTERM once what is under way is answered', async () => {
+  const running = post('/v1/reward', {
+    items: [{ completion: numbered(2000) }, { completion: LOOP.replace('1', '7777') }],
+  });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  server.kill('SIGTERM');
+  const code = await new Promise((resolve) => server.once('exit', resolve));
+  expect(code).toBe(0);
+  expect((await running).body['results']).toMatchObject([
+    { status: 'valid' },
+    { status: 'invalid', outcome: 'timeout' },
+  ]);
+  expect(errors).toMatch(/no more requests are taken; those under way end first\nstopped\n$/);
+}, 120_000);
