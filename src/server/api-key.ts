@@ -20,7 +20,8 @@ function digest(text: string): Buffer {
 }
 
 function keysIn(headers: IncomingHttpHeaders): string[] {
-  const [scheme = '', credentials = ''] = (headers.authorization ?? '').split(/ +/, 2);
+  const { scheme = '', credentials = '' } =
+    /^(?<scheme>\S+) +(?<credentials>.+)$/.exec(headers.authorization ?? '')?.groups ?? {};
   const basic = scheme.toLowerCase() === 'basic' ? Buffer.from(credentials, 'base64').toString('utf8') : '';
   const own = headers['x-api-key'];
   return [
