@@ -4,8 +4,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../src/pipeline/config-file.js';
-import { openRewardScorer } from '../src/pipeline/reward-scorer.js';
 import { MAIN, PACKAGE, propelIn } from './propel-process.js';
+
+/** Workers load compiled JavaScript, so what starts them comes from the build. */
+const built = new URL('../dist/pipeline/reward-scorer.js', import.meta.url).href;
+const { openRewardScorer } = (await import(built)) as typeof import('../src/pipeline/reward-scorer.js');
 
 const PROBE = join(PACKAGE, 'probes', 'azr-micro', 'probe-0');
 const KEY = 'a key of the tests';

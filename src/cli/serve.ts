@@ -37,7 +37,7 @@ export function register(program: Command): void {
     .description('serve the frozen-reference probe reward with the validity gate over HTTP, for OpenRLHF, verl, TRL')
     .argument('[configuration]', 'YAML file: its domain, sandbox, engine and reward settings', DEFAULT_CONFIGURATION)
     .requiredOption('--probe <files...>', 'probe files; of several the least sure one rewards')
-    .option('--reference <folder>', 'checkpoint the probes were trained on (default: the configuration’s)')
+    .option('--reference <model>', 'model the probes were trained on: folder or hub id (default: the configuration’s)')
     .option('--host <address>', 'address to listen on; 0.0.0.0 for all', '127.0.0.1')
     .option('--port <n>', 'port to listen on; 0 for any that is free', nonNegativeInteger, 8700)
     .option('--api-key-env <name>', 'environment variable with the key that clients must send')

@@ -1,7 +1,7 @@
 /** The frozen-reference probe reward with the validity gate, of completions that come from anywhere: what `propel serve` serves. */
-import { basename } from 'node:path';
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
+import { modelName } from '../lm/hub/cache.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import { loadProbe } from '../probe/probe-file.js';
 import { scoreTexts } from '../probe/probe.js';
@@ -9,6 +9,7 @@ import { sigmoid } from '../reward/band-logit.js';
 import { probeRewards } from '../reward/probe-reward.js';
 import type { Config } from './config.js';
 import { openSandbox } from './open-sandbox.js';
+import { findModel } from './models.js';
 import { findFile } from './paths.js';
 import type { ProgressFactory } from './progress.js';
 
@@ -17,7 +18,7 @@ export interface RewardScorerOptions {
   readonly config: Config;
   /** Probe files; the smallest of their standardised logits is the reward. */
   readonly probes: readonly string[];
-  /** Checkpoint folder of the model that the probes were trained on; undefined: the configuration's. */
+  /** The model that the probes were trained on, as a configuration names one; undefined: the configuration's. */
   readonly reference: string | undefined;
   readonly progress: ProgressFactory;
 }
@@ -28,7 +29,7 @@ export type OpenRewardScorer = Awaited<ReturnType<typeof openRewardScorer>>;
 export async function openRewardScorer({ config, probes: files, reference: folder, progress }: RewardScorerOptions) {
   const paths = files.map((file) => findFile(file.endsWith('.safetensors') ? file : `${file}.safetensors`, '--probe'));
   if (paths.length === 0) throw new UserError('--probe: give at least one probe file');
-  const referenceFolder = findFile(
+  const referenceFolder = findModel(
     folder ?? config.models.reference,
     folder === undefined ? 'models.reference' : '--reference',
   );
@@ -47,7 +48,7 @@ export async function openRewardScorer({ config, probes: files, reference: folde
     return {
       kinds: domain.kinds,
       probes: loaded.map(({ card }) => card.name),
-      about: { reference: basename(referenceFolder), provider: engine.choice.provider, sandbox: sandbox.name },
+      about: { reference: modelName(referenceFolder), provider: engine.choice.provider, sandbox: sandbox.name },
       parallel: sandbox.size,
       async check(kind: string, completion: string) {
         const [check] = await domain.check([domain.parse(kind, completion)], sandbox);
