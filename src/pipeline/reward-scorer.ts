@@ -23,8 +23,6 @@ export interface RewardScorerOptions {
   readonly progress: ProgressFactory;
 }
 
-export type OpenRewardScorer = Awaited<ReturnType<typeof openRewardScorer>>;
-
 /** @throws UserError when a file is missing or corrupt, or a probe is another model's; RunError when the sandbox cannot start */
 export async function openRewardScorer({ config, probes: files, reference: folder, progress }: RewardScorerOptions) {
   const paths = files.map((file) => findFile(file.endsWith('.safetensors') ? file : `${file}.safetensors`, '--probe'));

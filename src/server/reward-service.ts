@@ -55,8 +55,6 @@ export interface ServiceLimits {
   readonly maxWaiting: number;
 }
 
-export const DEFAULT_LIMITS: ServiceLimits = { itemTimeoutMs: 60_000, maxWaiting: 200_000 };
-
 /** Called as items move, for metrics. */
 export interface ServiceObserver {
   readonly checked: (seconds: number) => void;
