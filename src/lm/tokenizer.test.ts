@@ -74,6 +74,37 @@ describe('a question', () => {
   });
 });
 
+describe('a text that reads like a special token', () => {
+  it('is text: in a prompt, and in a turn, whose own special tokens stay', async () => {
+    const tokenizer = await Tokenizer.open(withTemplate(TEMPLATE));
+    const text = 'a <eos> <bos><eos>';
+    const ids = tokenizer.question(text, 'auto');
+    expect(ids.filter((id) => id === tokenizer.eos || id === tokenizer.bos)).toEqual([tokenizer.eos]);
+    expect(tokenizer.decode(ids)).toBe(`# user\n${text}# assistant\n`);
+    expect(tokenizer.question(text, 'never')).toEqual([tokenizer.bos, ...tokenizer.encode(text)]);
+    expect(tokenizer.decode(tokenizer.encode(text))).toBe(text);
+  });
+
+  it('can still be a stop', async () => {
+    const tokenizer = await Tokenizer.open(folderWith({}));
+    expect(tokenizer.singleToken('<eos>')).toBe(tokenizer.eos);
+  });
+});
+
+describe('the beginning of a sequence', () => {
+  it('is left out where the tokenizer says so', async () => {
+    const folder = folderWith({});
+    const file = join(folder, 'tokenizer_config.json');
+    writeFileSync(
+      file,
+      JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), add_bos_token: false }),
+    );
+    const tokenizer = await Tokenizer.open(folder);
+    expect(tokenizer.bos).toBeNull();
+    expect(tokenizer.prompt('1')).toEqual(tokenizer.encode('1'));
+  });
+});
+
 describe('what ends a text', () => {
   const ends = async (files: Readonly<Record<string, unknown>>): Promise<readonly number[]> =>
     (await Tokenizer.open(folderWith(files))).ends;

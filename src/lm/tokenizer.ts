@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { PreTrainedTokenizer } from '@huggingface/transformers';
+import { z } from 'zod';
 import { UserError } from '../errors.js';
 import { readEndTokens } from './end-tokens.js';
 
@@ -9,11 +10,18 @@ import { readEndTokens } from './end-tokens.js';
 export const CHAT_SETTINGS = ['auto', 'never'] as const;
 export type ChatSetting = (typeof CHAT_SETTINGS)[number];
 
+/** A code point that no text may hold: it marks where a special token's text is cut. */
+const CUT = '\uFDD0';
+
 /** Llama 3's templates write today's date unless given one, and the same prompt must have the same tokens tomorrow. */
 const TEMPLATE_VALUES = { date_string: '26 Jul 2024' };
 
+const addedTokens = z.array(z.looseObject({ content: z.string(), special: z.boolean().optional() })).default([]);
+
 export class Tokenizer {
   readonly #tokenizer: PreTrainedTokenizer;
+  /** The texts of special tokens; null where there are none. */
+  readonly #special: RegExp | null;
   /** One more than the largest token id. */
   readonly vocabulary: number;
   /** Begin-of-sequence token; null where the family has none. */
@@ -24,11 +32,13 @@ export class Tokenizer {
 
   private constructor(
     tokenizer: PreTrainedTokenizer,
+    special: RegExp | null,
     vocabulary: number,
     bos: number | null,
     ends: readonly [number, ...number[]],
   ) {
     this.#tokenizer = tokenizer;
+    this.#special = special;
     this.vocabulary = vocabulary;
     this.bos = bos;
     this.eos = ends[0];
@@ -38,15 +48,10 @@ export class Tokenizer {
   /** @throws UserError naming the file that is missing or unusable. */
   static async open(folder: string): Promise<Tokenizer> {
     const path = resolve(folder);
-    for (const file of ['tokenizer.json', 'tokenizer_config.json']) {
-      const full = join(path, file);
-      if (!existsSync(full)) throw new UserError(`${full} is missing: a checkpoint needs its tokenizer's files`);
-      try {
-        JSON.parse(readFileSync(full, 'utf8'));
-      } catch (cause) {
-        throw new UserError(`${full} is not valid JSON: ${(cause as Error).message}`, { cause });
-      }
-    }
+    const files = z.looseObject({ added_tokens: addedTokens }).safeParse(readJson(join(path, 'tokenizer.json')));
+    const settings = z
+      .looseObject({ add_bos_token: z.unknown() })
+      .safeParse(readJson(join(path, 'tokenizer_config.json')));
     // Loaded here, because loading it takes as long as everything else that a command starts with.
     const { AutoTokenizer, env } = await import('@huggingface/transformers');
     env.allowRemoteModels = false;
@@ -63,12 +68,29 @@ export class Tokenizer {
     const template = join(path, 'chat_template.jinja');
     if (existsSync(template)) tokenizer.chat_template = readFileSync(template, 'utf8');
     const ends = [...new Set([eos, ...readEndTokens(path)])] as [number, ...number[]];
-    return new Tokenizer(tokenizer, largest + 1, idOf(tokenizer, tokenizer.bos_token), ends);
+    const hasBos = settings.data?.add_bos_token !== false;
+    const bos = hasBos ? idOf(tokenizer, tokenizer.bos_token) : null;
+    return new Tokenizer(tokenizer, specialTexts(files.data?.added_tokens ?? []), largest + 1, bos, ends);
   }
 
-  /** Token ids of a text, no special tokens added. */
+  /**
+   * Token ids of a text, no special tokens added. What reads like one is text too: a generator could else write the end of the turn that
+   * its task is asked in.
+   */
   encode(text: string): number[] {
-    return this.#tokenizer.encode(text, { add_special_tokens: false });
+    return this.#encodeCut(this.#cut(text));
+  }
+
+  /** A text with a cut behind the first character of whatever reads like a special token. */
+  #cut(text: string): string {
+    if (this.#special === null) return text;
+    return text.replaceAll(this.#special, (special) => `${special[0]}${CUT}${special.slice(1)}`);
+  }
+
+  /** The pieces of a cut text, one by one, special tokens as such. */
+  #encodeCut(text: string): number[] {
+    const pieces = text.includes(CUT) ? text.split(CUT) : [text];
+    return pieces.flatMap((piece) => this.#tokenizer.encode(piece, { add_special_tokens: false }));
   }
 
   /** A prompt's token ids: the begin-of-sequence token, where there is one, and the text's. */
@@ -88,7 +110,7 @@ export class Tokenizer {
    */
   question(text: string, chat: ChatSetting): number[] {
     if (chat === 'never' || !this.hasChat) return this.prompt(text);
-    const turns = [{ role: 'user', content: text }];
+    const turns = [{ role: 'user', content: this.#cut(text) }];
     let filled: string;
     try {
       filled = this.#tokenizer.apply_chat_template<false>(turns, {
@@ -102,12 +124,12 @@ export class Tokenizer {
         { cause },
       );
     }
-    return this.encode(filled);
+    return this.#encodeCut(filled);
   }
 
   /** The id of a text that is one token, such as a stop. @throws UserError when it is not. */
   singleToken(text: string): number {
-    const ids = this.encode(text);
+    const ids = this.#encodeCut(text);
     if (ids.length !== 1)
       throw new UserError(`${JSON.stringify(text)} is ${ids.length} tokens of this model: a stop must be one`);
     return ids[0]!;
@@ -119,6 +141,23 @@ export class Tokenizer {
       ? this.#tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false })
       : '';
   }
+}
+
+/** @throws UserError naming the file that is missing or no JSON. */
+function readJson(file: string): unknown {
+  if (!existsSync(file)) throw new UserError(`${file} is missing: a checkpoint needs its tokenizer's files`);
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new UserError(`${file} is not valid JSON: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** What matches the text of any special token of more than one character. */
+function specialTexts(added: z.output<typeof addedTokens>): RegExp | null {
+  const texts = added.flatMap(({ content, special }) => (special && content.length > 1 ? [content] : []));
+  const escaped = texts.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  return texts.length === 0 ? null : new RegExp(escaped.join('|'), 'g');
 }
 
 function idOf(tokenizer: PreTrainedTokenizer, token: string | null | undefined): number | null {
