@@ -34,6 +34,10 @@ it('of an endpoint needs its model, and nothing secret in its URL', () => {
       'give a URL such as http://localhost:8000/v1',
     );
   }
+  const body = solverSchema.safeParse({ body: { top_k: 20, n: 4 } });
+  expect(body.error?.issues[0]?.message).toMatch(
+    /^holds a field that has a setting of its own, or that propel gives: /,
+  );
   const key = solverSchema.safeParse({ apiKeyEnv: 'sk-123' });
   expect(key.error?.issues[0]?.message).toBe('give the name of an environment variable, not the key');
 });

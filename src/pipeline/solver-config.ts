@@ -3,6 +3,9 @@ import * as z from 'zod';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
 
+/** Of a request's fields those that settings give, or that must follow from the run. */
+const OWN_FIELDS = ['model', 'messages', 'temperature', 'max_tokens', 'stop', 'n', 'seed', 'stream'];
+
 export const solverSchema = z
   .strictObject({
     temperature: z.number().positive().default(1).describe('Sampling temperature of the solver.'),
@@ -35,6 +38,9 @@ export const solverSchema = z
     system: z.string().default('').describe('Of an endpoint: system message before every question; empty: none.'),
     body: z
       .record(z.string(), z.json())
+      .refine((body) => !OWN_FIELDS.some((field) => field in body), {
+        message: `holds a field that has a setting of its own, or that propel gives: ${OWN_FIELDS.join(', ')}`,
+      })
       .default({})
       .describe(
         'Of an endpoint: further fields of a request, {top_p: 0.95, chat_template_kwargs: {enable_thinking: false}}.',
