@@ -144,7 +144,7 @@ describe('a model', () => {
     [
       'another architecture',
       editConfig((c) => (c['model_type'] = 'gpt2')),
-      /\/config\.json: model_type 'gpt2' is not supported; supported are llama and qwen2/,
+      /\/config\.json: model_type 'gpt2' is not supported; supported are llama, mistral, qwen2, qwen3, phi3/,
     ],
     ['no weights', (m) => rmSync(weightsOf(m)), /\/model\.safetensors cannot be read \(ENOENT\)/],
     [
