@@ -40,6 +40,7 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
       const key = { phase: PHASE, arm: '', batch } as const;
       const proposals = await propose(workspace, {
         key,
+        policy: await workspace.policy(),
         size: config.label.batch,
         adapter: null,
         temperature: config.policy.temperature,

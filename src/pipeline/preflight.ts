@@ -4,58 +4,62 @@ import { UserError } from '../errors.js';
 import { openModelFiles } from '../lm/language-model.js';
 import type { ModelFiles } from '../lm/language-model.js';
 import type { Config } from './config.js';
-import { findFile } from './paths.js';
-
-export type ModelFolders = Readonly<Record<keyof Config['models'], string>>;
-
-/** The absolute folder of each model. @throws UserError for one that does not exist. */
-export function modelFolders({ models }: Config): ModelFolders {
-  return {
-    policy: findFile(models.policy, 'models.policy'),
-    reference: findFile(models.reference, 'models.reference'),
-    solver: findFile(models.solver, 'models.solver'),
-  };
-}
+import { modelFolders, policySetting } from './model-folders.js';
 
 /**
  * Check the models against the configuration, before a run folder is opened and before anything is computed.
  * @throws UserError naming the file or the setting
  */
 export async function checkModels(config: Config): Promise<void> {
-  const folders = modelFolders(config);
+  const { armPolicies, ...folders } = modelFolders(config);
   const opened = new Map<string, ModelFiles>();
-  for (const [role, folder] of Object.entries(folders)) {
-    if (!opened.has(folder)) opened.set(folder, await openModel(role, folder));
+  const open = async (setting: string, folder: string): Promise<ModelFiles> => {
+    const files = opened.get(folder) ?? (await openModel(setting, folder));
+    opened.set(folder, files);
+    return files;
+  };
+  const policy = await open('models.policy', folders.policy);
+  const reference = await open('models.reference', folders.reference);
+  const solver = await open('models.solver', folders.solver);
+  checkSampling('policy', config.policy, folders.policy, policy);
+  checkSampling('solver', config.solver, folders.solver, solver);
+  checkSolverRoom(config, solver, folders.solver);
+  checkLayers(config.probe.features, folders.reference, reference.config.layers);
+  for (const [arm, folder] of armPolicies) {
+    const own = await open(policySetting(arm), folder);
+    checkSampling('policy', config.policy, folder, own, `${policySetting(arm)}: `);
   }
-  checkSampling('policy', config.policy, folders.policy, opened.get(folders.policy)!);
-  checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
-  checkSolverRoom(config, opened.get(folders.solver)!, folders.solver);
-  checkLayers(config.probe.features, folders.reference, opened.get(folders.reference)!.config.layers);
 }
 
-async function openModel(role: string, folder: string): Promise<ModelFiles> {
+async function openModel(setting: string, folder: string): Promise<ModelFiles> {
   try {
     return await openModelFiles(folder);
   } catch (cause) {
     if (!(cause instanceof UserError)) throw cause;
     const advice = 'give the folder of a whole checkpoint, or fetch it again';
-    throw new UserError(`models.${role}: ${cause.message}; ${advice}`, { cause });
+    throw new UserError(`${setting}: ${cause.message}; ${advice}`, { cause });
   }
 }
 
 /** Stops are one token each, and what may be written fits into the model's positions beside at least one token of prompt. */
-function checkSampling(role: 'policy' | 'solver', settings: Config['policy'], folder: string, files: ModelFiles): void {
+function checkSampling(
+  role: 'policy' | 'solver',
+  settings: Config['policy'],
+  folder: string,
+  files: ModelFiles,
+  whose = '',
+): void {
   const { maxPositions } = files.config;
   if (settings.maxNewTokens >= maxPositions) {
     throw new UserError(
-      `${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${basename(folder)}; lower it`,
+      `${whose}${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${basename(folder)}; lower it`,
     );
   }
   settings.stops.forEach((stop, i) => {
     try {
       files.tokenizer.singleToken(stop);
     } catch (cause) {
-      throw new UserError(`${role}.stops.${i}: ${(cause as Error).message} (${folder})`, { cause });
+      throw new UserError(`${whose}${role}.stops.${i}: ${(cause as Error).message} (${folder})`, { cause });
     }
   });
 }

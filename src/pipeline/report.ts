@@ -8,9 +8,11 @@ import { writeReport } from '../report/html.js';
 import type { ProbeReport, ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
 import type { ArmResult, Results } from '../report/results.js';
+import type { Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
+import { isTrained, needsLabels } from './arm-config.js';
 import type { Config } from './config.js';
-import { armGenerations, rescoredBandRate } from './evaluate.js';
+import { armGenerations, measuredBandRate } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
 import { probeReports } from './probe-report.js';
@@ -56,7 +58,8 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
   const diversities = armDiversities(store, arms);
   const evaluations = store.evaluations();
   return arms.map((arm, i) => {
-    const trained = config.arms[arm]!.reward !== 'none';
+    const settings = config.arms[arm]!;
+    const seconds = (phase: Phase, of: string) => ({ [phase]: store.secondsOf(phase, of) });
     const stored = evaluations.get(arm) as unknown as StoredEvaluation;
     return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts: diversities[i]!.texts }), {
       name: arm,
@@ -68,13 +71,14 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
       claimedInBand: stored.claimedInBand,
       measuredInBand: stored.measuredInBand,
       solverTrials: {
-        offline: trained ? store.countTrials('label') : 0,
+        offline: needsLabels(settings) ? store.countTrials('label') : 0,
         inLoop: store.countTrials('train-generator', arm),
       },
       seconds: {
-        ...(trained ? { label: store.secondsOf('label', ''), 'train-probe': store.secondsOf('train-probe', '') } : {}),
-        ...(trained ? { 'train-generator': store.secondsOf('train-generator', arm) } : {}),
-        evaluate: store.secondsOf('evaluate', arm),
+        ...(needsLabels(settings) ? seconds('label', '') : {}),
+        ...(settings.reward === 'probe' ? seconds('train-probe', '') : {}),
+        ...(isTrained(settings) ? seconds('train-generator', arm) : {}),
+        ...seconds('evaluate', arm),
       },
     });
   });
@@ -106,7 +110,7 @@ function reportData(source: Source, title: string, results: Results, arms: reado
       .filter((arm) => store.steps(arm).length)
       .map((arm) => ({
         arm,
-        steps: store.steps(arm).map((row) => ({ ...row, measuredInBand: rescoredBandRate(source, arm, row.step) })),
+        steps: store.steps(arm).map((row) => ({ ...row, measuredInBand: measuredBandRate(source, row) })),
       })),
     topics: arms.map((arm) => ({
       arm,

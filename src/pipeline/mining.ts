@@ -1,0 +1,121 @@
+/**
+ * Adversarial probe co-evolution: every so many steps the solver attempts some of the tasks that the arm's probes score highest, and an
+ * auxiliary probe, fitted on the labels and all that was mined so far, joins the minimum that rewards the arm.
+ *
+ * Candidates are the distinct valid tasks of the steps since the last mining; the `share` of them with the highest reward by the probes
+ * (before clip and crowding) are those scored as useful, and `mine` of these are drawn by seed. Out of band, they are false positives.
+ */
+import { join } from 'node:path';
+import type { CodeTask } from '../domain/azr/index.js';
+import { deriveSeed, seededRandom } from '../metrics/random.js';
+import { countFalsePositives, fitAuxiliaryProbe } from '../probe/auxiliary.js';
+import { writeProbeNumbers } from '../probe/probe-file.js';
+import { probeReward } from '../reward/probe-reward.js';
+import type { TaskRow } from '../store/rows.js';
+import type { AdversarialSettings } from './arm-config.js';
+import { attemptTasks } from './attempts.js';
+import { auxiliaryProbePath } from './checkpoints.js';
+import { openArmProbes, openMembers } from './probe-scores.js';
+import type { Workspace } from './workspace.js';
+
+const PHASE = 'train-generator';
+
+/** Whether an arm mines once it has done a step, if another follows. */
+export function isMiningStep({ every }: AdversarialSettings, step: number): boolean {
+  return step > 0 && step % every === 0;
+}
+
+/**
+ * Mine after a step whose checkpoint is written, unless it is not due or done already. The probe's file is written first, then in one
+ * transaction all rows: broken off at any moment, it is done again from the start or not at all.
+ * @returns whether the arm has another auxiliary probe now
+ */
+export async function mineWhenDue(
+  workspace: Workspace,
+  arm: string,
+  settings: AdversarialSettings,
+  step: number,
+): Promise<boolean> {
+  const { config, store } = workspace;
+  if (!isMiningStep(settings, step) || store.minings(arm).some((mining) => mining.step === step)) return false;
+  workspace.checkpoint();
+  const started = performance.now();
+  const progress = workspace.progress(`mine ${arm}`);
+  const candidates = (await candidatesBestFirst(workspace, arm, settings, step)).map((row) => ({
+    id: row.id,
+    task: row.task as unknown as CodeTask,
+    text: row.rendered!,
+  }));
+  const useful = candidates.slice(0, Math.ceil(settings.share * candidates.length));
+  const drawn = draw(useful, settings.mine, deriveSeed(config.seed, `mine ${arm}`, step));
+  const { attempts, labels } = await attemptTasks(workspace, drawn, `attempt mined ${arm}`, step, 'mined');
+
+  const textOf = new Map(drawn.map(({ id, text }) => [id, text]));
+  const mined = labels.map(({ taskId, passes }) => ({ id: taskId, text: textOf.get(taskId)!, passes }));
+  const earlier = labelledTexts(workspace, { phase: PHASE, arm, split: 'mined' });
+  const [member] = await openMembers(workspace, arm);
+  const auxiliary = await fitAuxiliaryProbe(
+    await workspace.reference(),
+    member!.probe,
+    member!.card.l2,
+    labelledTexts(workspace, { phase: 'label' }),
+    [...earlier, ...mined],
+  );
+
+  const path = auxiliaryProbePath(arm, step);
+  const sha256 = writeProbeNumbers(join(store.folder, path), auxiliary);
+  const falsePositives = countFalsePositives(mined, auxiliary);
+  const solverTrials = attempts.filter(({ verdict }) => verdict !== 'error').length;
+  const elapsedSeconds = (performance.now() - started) / 1000;
+  store.transaction(() => {
+    store.insertAttempts(attempts);
+    store.insertLabels(labels);
+    store.insertMining({ arm, step, mined: mined.length, falsePositives, solverTrials, path, sha256, elapsedSeconds });
+  });
+  progress.done(`${falsePositives} of ${mined.length} out of band`);
+  return true;
+}
+
+function labelledTexts({ store }: Workspace, filter: Parameters<Workspace['store']['labelledTasks']>[0]) {
+  return store.labelledTasks(filter).map(({ id, rendered, passes }) => ({ id, text: rendered!, passes }));
+}
+
+/** The first valid task of each text since the last mining, those that the probes would pay most first; equals in order of their ids. */
+async function candidatesBestFirst(
+  workspace: Workspace,
+  arm: string,
+  { every }: AdversarialSettings,
+  step: number,
+): Promise<TaskRow[]> {
+  const { store } = workspace;
+  const probes = await openArmProbes(workspace, arm);
+  const scales = probes.map(({ probe }) => probe.scale);
+  const best = new Map<string, { row: TaskRow; reward: number }>();
+  for (let batch = step - every + 1; batch <= step; batch++) {
+    const logits = new Map(store.stepScores(arm, batch).map((score) => [score.taskId, score.logits]));
+    for (const row of store.tasks({ phase: PHASE, arm, batch, valid: true })) {
+      if (best.has(row.rendered!)) continue;
+      const own = logits.get(row.id)!;
+      const reward = probeReward(
+        probes.map(({ name }) => own[name]!),
+        scales,
+        Infinity,
+      );
+      best.set(row.rendered!, { row, reward });
+    }
+  }
+  return [...best.values()]
+    .toSorted((a, b) => b.reward - a.reward || (a.row.id < b.row.id ? -1 : 1))
+    .map(({ row }) => row);
+}
+
+/** Up to `count` of them by seed, in their own order. */
+function draw<Task>(tasks: readonly Task[], count: number, seed: number): Task[] {
+  const random = seededRandom(seed);
+  return tasks
+    .map((task, at) => ({ task, at, lot: random() }))
+    .toSorted((a, b) => a.lot - b.lot)
+    .slice(0, count)
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ task }) => task);
+}
