@@ -31,8 +31,14 @@ th { font-weight: 600; color: var(--soft); vertical-align: bottom; }
 th[title] { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td:first-child { font-weight: 600; }
-th.wide, td.wide { text-align: left; }
+th.wide, td small { display: block; color: var(--soft); font-size: 11.5px; }
+.detailed td { vertical-align: top; }
+td.wide { text-align: left; }
+td small { display: block; color: var(--soft); font-size: 11.5px; }
+.detailed td { vertical-align: top; }
 td.wide { white-space: normal; color: var(--soft); }
+td.heat { background: color-mix(in srgb, var(--s1) var(--heat), var(--paper)); }
+th[scope="colgroup"] { text-align: center; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(440px, 100%), 1fr)); gap: 28px 36px; margin-top: 18px; }
 figure { margin: 0; min-width: 0; }
 figure.wide { max-width: 760px; margin-top: 18px; }
@@ -60,6 +66,7 @@ svg .whisker { stroke: var(--series); stroke-width: 2.5; stroke-linecap: round; 
 svg .thin { stroke-width: 1; opacity: .6; }
 svg .marker { fill: var(--series); stroke: var(--paper); stroke-width: 1.5; }
 svg .bar { fill: var(--series); }
+svg .pale { opacity: .3; }
 svg .target { fill: transparent; }
 .tasks { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(330px, 100%), 1fr)); gap: 12px; }
 .task { background: var(--raised); border: 1px solid var(--rule); border-radius: 6px; padding: 10px 12px; min-width: 0; display: flex; flex-direction: column; }
