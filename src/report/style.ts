@@ -5,12 +5,14 @@ export const STYLE = `
   --paper: #ffffff; --raised: #f5f6f8; --ink: #1c2127; --soft: #59626e; --rule: #d9dde3; --grid: #e6e9ed;
   --shade: rgba(0, 114, 178, .09); --good: #00704f; --bad: #a3400a;
   --s0: #6b7480; --s1: #0072b2; --s2: #d55e00; --s3: #00835f; --s4: #9b4f96; --s5: #876b00;
+  --s6: #b3003c; --s7: #3d52b8; --s8: #4f7d00; --s9: #b8527f; --s10: #007c8a; --s11: #7d5a45;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14171b; --raised: #1d2127; --ink: #e7eaee; --soft: #a4adb8; --rule: #363c45; --grid: #2a2f37;
     --shade: rgba(86, 180, 233, .13); --good: #4cc9a0; --bad: #ff9b5e;
     --s0: #a1aab5; --s1: #56b4e9; --s2: #ff9147; --s3: #2fc79b; --s4: #d596cf; --s5: #e0c443;
+    --s6: #ff6b8f; --s7: #97a6ff; --s8: #a4d65e; --s9: #f0a3c4; --s10: #4fd0dd; --s11: #cfae97;
   }
 }
 * { box-sizing: border-box; }
@@ -59,6 +61,8 @@ svg .diagonal { stroke: var(--soft); stroke-dasharray: 3 4; }
 svg .shade { fill: var(--shade); }
 .series-0 { --series: var(--s0); } .series-1 { --series: var(--s1); } .series-2 { --series: var(--s2); }
 .series-3 { --series: var(--s3); } .series-4 { --series: var(--s4); } .series-5 { --series: var(--s5); }
+.series-6 { --series: var(--s6); } .series-7 { --series: var(--s7); } .series-8 { --series: var(--s8); }
+.series-9 { --series: var(--s9); } .series-10 { --series: var(--s10); } .series-11 { --series: var(--s11); }
 svg .curve, svg .level { fill: none; stroke: var(--series); stroke-width: 2; stroke-linejoin: round; }
 svg .raw { stroke-width: 1; opacity: .38; }
 svg .level { stroke-width: 1.5; }
@@ -66,6 +70,9 @@ svg .whisker { stroke: var(--series); stroke-width: 2.5; stroke-linecap: round; 
 svg .thin { stroke-width: 1; opacity: .6; }
 svg .marker { fill: var(--series); stroke: var(--paper); stroke-width: 1.5; }
 svg .bar { fill: var(--series); }
+svg .heat { fill: var(--s1); stroke: var(--grid); }
+svg .cell { font-size: 11.5px; }
+svg .frame { fill: none; stroke: var(--soft); stroke-dasharray: 3 3; }
 svg .pale { opacity: .3; }
 svg .target { fill: transparent; }
 .tasks { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(330px, 100%), 1fr)); gap: 12px; }
