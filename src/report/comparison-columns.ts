@@ -54,15 +54,21 @@ const validityColumn: ComparisonColumn = {
 
 const topTopicColumn: ComparisonColumn = {
   heading: 'top topic',
-  meaning: 'Share of the most frequent topic among valid tasks, the mean over seeds; each seed has its own.',
-  cell: ({ topTopicShare, topTopics }) => ({ ...rateCell(topTopicShare), detail: topicNames(topTopics) }),
+  meaning:
+    'Share of the most frequent topic among valid tasks: the mean over seeds, and every seed; each has its own topic.',
+  cell: ({ topTopicShare, topTopics }) => ({
+    text: rateCell(topTopicShare).text,
+    detail: seedPercents(topTopicShare),
+    title: `${topicNames(topTopics)}; ${rateCell(topTopicShare).title}`,
+  }),
 };
 
 const trialsColumn: ComparisonColumn = {
   heading: 'trials',
   meaning: 'Graded solver attempts a seed, in the mean: on labels + within reinforcement learning.',
   cell: ({ solverTrials: { offline, inLoop }, n }) => ({
-    text: `${meanCount(offline)} + ${meanCount(inLoop)}`,
+    text: meanCount(offline),
+    detail: `+ ${meanCount(inLoop)}`,
     title: `on labels, seeds ${seedCounts(offline)}; in the loop, seeds ${seedCounts(inLoop)}; n = ${count(n)}`,
   }),
 };
@@ -99,15 +105,13 @@ export const MAIN_COLUMNS: readonly ComparisonColumn[] = [
     cell: ({ uniqueFrontierRate }) => rateCell(uniqueFrontierRate),
   },
   {
-    heading: 'Self-BLEU-3',
+    heading: 'Self-BLEU-3, Distinct-3',
     meaning:
-      'How much valid tasks resemble each other; 1 when they are all the same. Within a seed over equal numbers of tasks.',
-    cell: ({ selfBleu3, n }) => numberCell(selfBleu3, n, 3),
-  },
-  {
-    heading: 'Distinct-3',
-    meaning: 'Distinct word trigrams / all trigrams of valid tasks.',
-    cell: ({ distinct3, n }) => numberCell(distinct3, n, 3),
+      'Large: how much valid tasks resemble each other, 1 when they are all the same. Small: distinct word trigrams / all trigrams of valid tasks. Within a seed all arms over equal numbers of tasks.',
+    cell: ({ selfBleu3, distinct3, n }) => {
+      const [large, small] = [numberCell(selfBleu3, n, 3), numberCell(distinct3, n, 3)];
+      return { text: large.text, detail: small.text, title: `Self-BLEU-3: ${large.title}; Distinct-3: ${small.title}` };
+    },
   },
   topTopicColumn,
   {
@@ -116,13 +120,11 @@ export const MAIN_COLUMNS: readonly ComparisonColumn[] = [
     cell: ({ klPerSequence, n }) => numberCell(klPerSequence, n, 2),
   },
   {
-    heading: 'claimed → measured',
-    meaning: 'Share of valid tasks in band: as the arm’s probe has it, and as the solver measured.',
+    heading: 'claimed, measured',
+    meaning: 'Share of valid tasks in band. Large: as the arm’s probe has it. Small: as the solver measured.',
     cell: ({ claimedInBand, measuredInBand, n }) => ({
-      text:
-        claimedInBand.mean === null
-          ? MISSING
-          : `${percent(claimedInBand.mean)} → ${percent(measuredInBand.mean ?? Number.NaN)}`,
+      text: claimedInBand.mean === null ? MISSING : percent(claimedInBand.mean),
+      ...(measuredInBand.mean === null ? {} : { detail: percent(measuredInBand.mean) }),
       title: `claimed, seeds ${seedPercents(claimedInBand)}; measured, seeds ${seedPercents(measuredInBand)}; n = ${count(n)}`,
     }),
   },
@@ -167,11 +169,7 @@ export function costColumns(solver: ComparedArm | undefined, matched: ComparedAr
 export function collapseColumns(single: ComparedArm): ComparisonColumn[] {
   return [
     armColumn,
-    {
-      heading: 'top topic',
-      meaning: 'Share of the most frequent topic among valid tasks: the mean over seeds, and every seed.',
-      cell: ({ topTopicShare }) => ({ ...rateCell(topTopicShare), detail: seedPercents(topTopicShare) }),
-    },
+    topTopicColumn,
     {
       heading: '95%',
       meaning: 'Wilson interval of the pooled counts of each seed’s top topic.',

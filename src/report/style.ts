@@ -33,9 +33,12 @@ th { font-weight: 600; color: var(--soft); vertical-align: bottom; }
 th[title] { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td:first-child { font-weight: 600; }
-th.wide, td small { display: block; color: var(--soft); font-size: 11.5px; }
+th.wide, td.wide { text-align: left; }
+td small { display: block; color: var(--soft); font-size: 11.5px; }
+.detailed { font-size: 13px; }
+.detailed th { white-space: normal; }
+.detailed th, .detailed td { padding: 5px 6px; }
 .detailed td { vertical-align: top; }
-td.wide { text-align: left; }
 td small { display: block; color: var(--soft); font-size: 11.5px; }
 .detailed td { vertical-align: top; }
 td.wide { white-space: normal; color: var(--soft); }
