@@ -70,7 +70,8 @@ export async function propose(workspace: Workspace, options: ProposeOptions): Pr
   });
 }
 
-function structureOf(facts: SyntaxFacts | null): TaskRow['structure'] {
+/** Of a program's syntax facts. */
+export function structureOf(facts: SyntaxFacts | null): TaskRow['structure'] {
   if (facts === null) return null;
   const { depth, cyclomatic, lines, variables } = facts;
   return { depth, cyclomatic, lines, variables };
