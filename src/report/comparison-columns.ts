@@ -193,6 +193,36 @@ export function collapseColumns(single: ComparedArm): ComparisonColumn[] {
   ];
 }
 
+/** Diversity beside topics and n-grams. Within a seed, what depends on the number of tasks is over equal numbers for all arms. */
+export const DIVERSITY_COLUMNS: readonly ComparisonColumn[] = [
+  armColumn,
+  {
+    heading: 'near duplicates',
+    meaning: 'Share of valid tasks that come nearly as one before them did.',
+    cell: ({ diversity: { nearDuplicates }, n }) => shareCell(nearDuplicates, n),
+  },
+  {
+    heading: 'novel',
+    meaning: 'Share of valid tasks unlike every task that the run has labelled.',
+    cell: ({ diversity: { novelty }, n }) => shareCell(novelty, n),
+  },
+  {
+    heading: 'effective topics',
+    meaning: 'exp of the entropy over topics: so many equally frequent topics would be as diverse.',
+    cell: ({ diversity: { effectiveTopics }, n }) => numberCell(effectiveTopics, n, 1),
+  },
+  {
+    heading: 'structures',
+    meaning: 'Cells of syntax-tree depth × cyclomatic complexity × lines × variables that valid tasks are in.',
+    cell: ({ diversity: { structureCells }, n }) => numberCell(structureCells, n, 1),
+  },
+  {
+    heading: 'effective structures',
+    meaning: 'exp of the entropy over those cells.',
+    cell: ({ diversity: { effectiveStructureCells }, n }) => numberCell(effectiveStructureCells, n, 1),
+  },
+];
+
 /** Each family against its own base. */
 export const FAMILY_COLUMNS: readonly ComparisonColumn[] = [
   armColumn,
@@ -237,6 +267,14 @@ export function rateCell({ mean, pooled, ...rest }: Rate): Cell {
     text: mean === null ? MISSING : percent(mean),
     detail: percentRange(pooled.interval),
     title: `n = ${count(pooled.of)}, of these ${count(pooled.count)}; seeds ${seedPercents({ mean, ...rest })}; pooled 95% ${percentRange(pooled.interval)}`,
+  };
+}
+
+function shareCell(figure: OverSeeds, n: number): Cell {
+  return {
+    text: figure.mean === null ? MISSING : percent(figure.mean),
+    detail: seedPercents(figure),
+    title: `n = ${count(n)}`,
   };
 }
 

@@ -1,6 +1,13 @@
 /** `report.html` of a comparison: one file without outside parts, tables like the paper's, figures and claims. */
 import { writeFileAtomic } from '../store/files.js';
-import { collapseColumns, costColumns, FAMILY_COLUMNS, MAIN_COLUMNS, rateCell } from './comparison-columns.js';
+import {
+  collapseColumns,
+  costColumns,
+  DIVERSITY_COLUMNS,
+  FAMILY_COLUMNS,
+  MAIN_COLUMNS,
+  rateCell,
+} from './comparison-columns.js';
 import type { Cell, ComparisonColumn } from './comparison-columns.js';
 import { comparisonFigures, typesOf } from './comparison-figures.js';
 import { armRoles } from './comparison.js';
@@ -32,6 +39,8 @@ counts.</p>
 ${figures.frontier}
 ${costSection(arms, roles, figures.cost)}
 ${collapseSection(roles, figures.topics)}
+<h3>Diversity of valid tasks</h3>
+${table(DIVERSITY_COLUMNS, arms)}
 ${familySection(roles, figures.families)}
 ${typeSection(arms, figures.types)}
 ${armList(arms)}`;
