@@ -17,7 +17,7 @@ export const STYLE = `
 }
 * { box-sizing: border-box; }
 body {
-  margin: 0 auto; max-width: 1120px; padding: 32px 24px 64px; background: var(--paper); color: var(--ink);
+  margin: 0 auto; max-width: 1160px; padding: 32px 24px 64px; background: var(--paper); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
 }
 h1 { font-size: 26px; line-height: 1.2; margin: 0 0 4px; }
