@@ -122,6 +122,20 @@ describe('--set', () => {
 
 const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 
+describe('topic rules', () => {
+  const advice = '; give a file of topic rules such as data/topics/code-1.json';
+
+  it('that do not exist, and that are none', () => {
+    expect(label('--set', 'domain.topics=nowhere.json')).toBe(
+      `propel: domain.topics nowhere.json does not exist; give a path from the working folder or from ${PACKAGE}`,
+    );
+    write('mine.json', '{"version": "mine", "rules": [{"topic": "loops", "node": ["For"]}], "otherwise": "rest"}');
+    expect(label('--set', 'domain.topics=mine.json')).toBe(
+      `propel: ${join(folder, 'mine.json')}: rules.0: Unrecognized key: "node"${advice}`,
+    );
+  });
+});
+
 describe('a model', () => {
   /** A copy of the generator, changed. */
   function changedModel(name: string, change: (folder: string) => void): string {
