@@ -117,7 +117,7 @@ function importedNames(tokens: readonly PythonToken[]): Set<string> {
   let within = false;
   let starts = true;
   for (const { kind, text } of tokens) {
-    if (starts) within = text === 'import' || text === 'from';
+    if (starts) within = /^(?:import|from)$/.test(text);
     else if (within && kind === 'name') names.add(text);
     starts = kind === 'newline' || kind === 'indent' || kind === 'dedent';
   }
