@@ -127,7 +127,7 @@ function sampleTasks({ store }: Source, arm: string): SampleTask[] {
     .tasks({ phase: 'evaluate', arm })
     .slice(0, SAMPLES)
     .map((row) => ({
-      text: row.rendered ?? row.completion,
+      ...taskText(row),
       valid: row.valid,
       outcome: row.outcome,
       output: row.output,

@@ -1,11 +1,12 @@
 /** The figures of a comparison: which numbers go into which plot. */
 import { armRoles, trialsOf } from './comparison.js';
-import type { ArmRates, ArmRoles, ComparedArm, Rate } from './comparison.js';
+import type { ArmRoles, ComparedArm, Rate } from './comparison.js';
 import { count } from './format.js';
 import { figure, legendList } from './plots/figure.js';
 import { scatterPlot } from './plots/scatter-plot.js';
 import { seedPlot } from './plots/seed-plot.js';
 import type { SeedGroup, SeedRow } from './plots/seed-plot.js';
+import { typesOf } from './results.js';
 
 /** Arms look alike by what they are for; their names stand beside them. */
 const LOOKS = [
@@ -140,11 +141,6 @@ function typeFigure(arms: readonly ComparedArm[], rows: Rows, legend: string): s
       valueName: 'in band / all of the type',
     }),
   );
-}
-
-/** Task types in the order of the runs. */
-export function typesOf(arms: readonly { readonly byType: { readonly [type: string]: ArmRates } }[]): string[] {
-  return [...new Set(arms.flatMap(({ byType }) => Object.keys(byType)))];
 }
 
 function seedRow(name: string, series: number, { mean, values, pooled }: Rate): SeedRow {

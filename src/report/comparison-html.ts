@@ -9,12 +9,13 @@ import {
   rateCell,
 } from './comparison-columns.js';
 import type { Cell, ComparisonColumn } from './comparison-columns.js';
-import { comparisonFigures, typesOf } from './comparison-figures.js';
+import { comparisonFigures } from './comparison-figures.js';
 import { armRoles } from './comparison.js';
 import type { ArmRoles, Claim, ComparedArm, Comparison } from './comparison.js';
 import { count } from './format.js';
 import { htmlPage } from './page.js';
 import { escapeXml } from './plots/svg.js';
+import { typesOf } from './results.js';
 
 /** Write the report, whole or not at all. */
 export function writeComparisonReport(path: string, comparison: Comparison): void {

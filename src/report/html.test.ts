@@ -86,8 +86,16 @@ const data: ReportData = {
     {
       arm: 'propel',
       tasks: [
-        { text: HOSTILE, valid: true, outcome: 'ok', output: "'<b>'", topic: 'for_loop', passes: 2 },
-        { text: 'f(', valid: false, outcome: 'syntax_error', output: null, topic: 'unparsable', passes: null },
+        { type: 'code_o', text: HOSTILE, valid: true, outcome: 'ok', output: "'<b>'", topic: 'for_loop', passes: 2 },
+        {
+          type: 'code_o',
+          text: 'f(',
+          valid: false,
+          outcome: 'syntax_error',
+          output: null,
+          topic: 'unparsable',
+          passes: null,
+        },
       ],
     },
   ],

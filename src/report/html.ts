@@ -7,7 +7,7 @@ import { calibrationFigure, trainingFigures } from './figures.js';
 import { diversityFigures, outcomeFigures, type Series } from './outcome-figures.js';
 import { escapeXml } from './plots/svg.js';
 import type { ProbeReport, ReportData, SampleTask } from './report-data.js';
-import type { ArmResult, Results } from './results.js';
+import { type ArmResult, type Results, typesOf } from './results.js';
 import { htmlPage, table } from './page.js';
 
 /** Write the report, whole or not at all. */
@@ -46,7 +46,7 @@ ${outcomeFigures(data, series)}`;
 
 /** Nothing where there is one task type only. */
 function typesSection({ arms }: Results): string {
-  const types = [...new Set(arms.flatMap(({ byType }) => Object.keys(byType)))];
+  const types = typesOf(arms);
   if (types.length < 2) return '';
   const rows = types.flatMap((type) =>
     arms.flatMap(({ name, byType }) => (byType[type] === undefined ? [] : [{ type, arm: name, rates: byType[type] }])),
@@ -124,13 +124,16 @@ ${table(
 ${calibrationFigure(probes)}`;
 }
 
-function samplesSection({ samples, band }: ReportData): string {
+function samplesSection({ samples, band, results }: ReportData): string {
   const arms = samples.filter(({ tasks }) => tasks.length > 0);
   if (arms.length === 0) return '';
+  const several = typesOf(results.arms).length > 1;
+  const about = ({ type, topic }: SampleTask): string =>
+    [...(several ? [type] : []), topic.replaceAll('_', ' ')].join(' · ');
   const card = (task: SampleTask): string => {
     const output = task.output === null ? '' : `<span class="output">→ ${escapeXml(task.output)}</span>\n`;
     return `<article class="task"><pre>${escapeXml(task.text.trimEnd())}\n${output}</pre>
-<footer><span>${escapeXml(task.topic.replaceAll('_', ' '))}</span>${verdict(task, band)}</footer></article>`;
+<footer><span>${escapeXml(about(task))}</span>${verdict(task, band)}</footer></article>`;
   };
   return `<h2>Sample tasks</h2>
 <p class="soft">Not picked: the first generations of each arm’s evaluation, with the solver’s passes of ${band.of} attempts.</p>

@@ -118,6 +118,11 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
   };
 }
 
+/** Task types of some arms, in the order of their runs. */
+export function typesOf(arms: readonly { readonly byType: { readonly [type: string]: unknown } }[]): string[] {
+  return [...new Set(arms.flatMap(({ byType }) => Object.keys(byType)))];
+}
+
 /** Write `results.json`, whole or not at all. */
 export function writeResults(path: string, results: Results): void {
   writeFileAtomic(path, `${JSON.stringify(results, null, 2)}\n`);
