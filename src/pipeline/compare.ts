@@ -88,9 +88,10 @@ function checkSettings(folder: string, { config }: ComparisonSettings): void {
   try {
     const run = store.run();
     if (run === null) return;
-    const { seed: _, ...settings } = config;
-    const { modelHashes: __, ...held } = run.config;
-    const changed = changedKeys(held, JSON.parse(JSON.stringify(settings)) as { [key: string]: Json });
+    const { seed: _, ...settings } = JSON.parse(JSON.stringify(config)) as { [key: string]: Json };
+    // What else the run has recorded beside its settings, hashes of models and the like, it checks itself.
+    const held = Object.fromEntries(Object.keys(settings).map((key) => [key, run.config[key] ?? null]));
+    const changed = changedKeys(held, settings);
     if (changed.length === 0) return;
     throw new UserError(
       `${folder} holds a run with other settings (${changed.join(', ')}); ` +
