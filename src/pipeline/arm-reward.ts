@@ -105,11 +105,10 @@ function solverArm(workspace: Workspace, arm: string): ArmReward {
 /** The band's logit from a task's length alone. The fit follows from the labels, so a resumed run makes it again. */
 async function lengthArm(workspace: Workspace, clip: number): Promise<ArmReward> {
   const { config, store } = workspace;
-  const labelled = store.labelledTasks({ phase: 'label' });
   const baseline = await fitLengthBaseline(
     await workspace.reference(),
-    labelled.map(({ rendered }) => rendered!),
-    { counts: labelled.map(({ passes }) => passes), k: config.band.of, band: config.band },
+    store.labelledTasks({ phase: 'label' }).map(({ id, rendered, passes }) => ({ id, text: rendered!, passes })),
+    { k: config.band.of, band: config.band },
     { ...config.probe, seed: deriveSeed(config.seed, 'length baseline', 0) },
   );
   return {

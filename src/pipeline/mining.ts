@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import type { CodeTask } from '../domain/azr/index.js';
 import { deriveSeed, seededRandom } from '../metrics/random.js';
 import { countFalsePositives, fitAuxiliaryProbe } from '../probe/auxiliary.js';
+import { distinctTexts } from '../probe/labels.js';
 import { writeProbeNumbers } from '../probe/probe-file.js';
 import { probeReward } from '../reward/probe-reward.js';
-import type { TaskRow } from '../store/rows.js';
 import type { AdversarialSettings } from './arm-config.js';
 import { attemptTasks } from './attempts.js';
 import { auxiliaryProbePath } from './checkpoints.js';
@@ -20,7 +20,7 @@ import type { Workspace } from './workspace.js';
 
 const PHASE = 'train-generator';
 
-/** Whether an arm mines once it has done a step, if another follows. */
+/** Whether an arm mines after a step, should another follow. */
 export function isMiningStep({ every }: AdversarialSettings, step: number): boolean {
   return step > 0 && step % every === 0;
 }
@@ -41,12 +41,7 @@ export async function mineWhenDue(
   workspace.checkpoint();
   const started = performance.now();
   const progress = workspace.progress(`mine ${arm}`);
-  const candidates = (await candidatesBestFirst(workspace, arm, settings, step)).map((row) => ({
-    id: row.id,
-    task: row.task as unknown as CodeTask,
-    text: row.rendered!,
-  }));
-  const useful = candidates.slice(0, Math.ceil(settings.share * candidates.length));
+  const useful = mostUseful(await candidates(workspace, arm, settings, step), settings.share);
   const drawn = draw(useful, settings.mine, deriveSeed(config.seed, `mine ${arm}`, step));
   const { attempts, labels } = await attemptTasks(workspace, drawn, `attempt mined ${arm}`, step, 'mined');
 
@@ -80,37 +75,47 @@ function labelledTexts({ store }: Workspace, filter: Parameters<Workspace['store
   return store.labelledTasks(filter).map(({ id, rendered, passes }) => ({ id, text: rendered!, passes }));
 }
 
-/** The first valid task of each text since the last mining, those that the probes would pay most first; equals in order of their ids. */
-async function candidatesBestFirst(
+interface Candidate {
+  readonly id: string;
+  readonly task: CodeTask;
+  readonly text: string;
+  /** By the probes' minimum, neither clipped nor charged for crowding. */
+  readonly reward: number;
+}
+
+/** The valid tasks since the last mining, as they were written. All were scored by the probes that the arm has now. */
+async function candidates(
   workspace: Workspace,
   arm: string,
   { every }: AdversarialSettings,
   step: number,
-): Promise<TaskRow[]> {
+): Promise<Candidate[]> {
   const { store } = workspace;
   const probes = await openArmProbes(workspace, arm);
   const scales = probes.map(({ probe }) => probe.scale);
-  const best = new Map<string, { row: TaskRow; reward: number }>();
-  for (let batch = step - every + 1; batch <= step; batch++) {
-    const logits = new Map(store.stepScores(arm, batch).map((score) => [score.taskId, score.logits]));
-    for (const row of store.tasks({ phase: PHASE, arm, batch, valid: true })) {
-      if (best.has(row.rendered!)) continue;
-      const own = logits.get(row.id)!;
-      const reward = probeReward(
-        probes.map(({ name }) => own[name]!),
-        scales,
-        Infinity,
-      );
-      best.set(row.rendered!, { row, reward });
-    }
-  }
-  return [...best.values()]
-    .toSorted((a, b) => b.reward - a.reward || (a.row.id < b.row.id ? -1 : 1))
-    .map(({ row }) => row);
+  const steps = Array.from({ length: every }, (_, i) => step - every + 1 + i);
+  const logitsOf = new Map(
+    steps.flatMap((batch) => store.stepScores(arm, batch).map(({ taskId, logits }) => [taskId, logits] as const)),
+  );
+  return steps
+    .flatMap((batch) => store.tasks({ phase: PHASE, arm, batch, valid: true }))
+    .map(({ id, task, rendered }) => {
+      const logits = probes.map(({ name }) => logitsOf.get(id)![name]!);
+      return { id, task: task as unknown as CodeTask, text: rendered!, reward: probeReward(logits, scales, Infinity) };
+    });
+}
+
+/** The `share` with the highest reward, rounded up, of the first task of each text; best first, equals as they were written. */
+export function mostUseful<Task extends { readonly text: string; readonly reward: number }>(
+  tasks: readonly Task[],
+  share: number,
+): Task[] {
+  const distinct = distinctTexts(tasks);
+  return distinct.toSorted((a, b) => b.reward - a.reward).slice(0, Math.ceil(share * distinct.length));
 }
 
 /** Up to `count` of them by seed, in their own order. */
-function draw<Task>(tasks: readonly Task[], count: number, seed: number): Task[] {
+export function draw<Task>(tasks: readonly Task[], count: number, seed: number): Task[] {
   const random = seededRandom(seed);
   return tasks
     .map((task, at) => ({ task, at, lot: random() }))

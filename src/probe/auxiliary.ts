@@ -3,6 +3,7 @@ import { isInBand } from './count-head.js';
 import { PooledStates, tokenSequences } from './features.js';
 import type { ReferenceModel } from './features.js';
 import { fitHead } from './fit.js';
+import { distinctTexts } from './labels.js';
 import type { LabelledTask } from './labels.js';
 import { standardisationOf } from './matrix.js';
 import { float32Scale, Probe } from './probe.js';
@@ -20,7 +21,8 @@ export async function fitAuxiliaryProbe(
   mined: readonly LabelledTask[],
 ): Promise<Probe> {
   const { spec, head } = member;
-  const tasks = [...labels, ...mined];
+  const known = distinctTexts(labels);
+  const tasks = [...known, ...mined];
   const sequences = tokenSequences(
     reference,
     tasks.map(({ text }) => text),
@@ -29,7 +31,7 @@ export async function fitAuxiliaryProbe(
   const problem = { kind: head.kind, k: head.k, band: head.band, counts: tasks.map(({ passes }) => passes) };
   const fitted = await fitHead(problem, features, standardisationOf(features), l2);
   const logits = new Probe(spec, fitted, member.scale).logits(features);
-  return new Probe(spec, fitted, float32Scale(logits.subarray(0, labels.length)));
+  return new Probe(spec, fitted, float32Scale(logits.subarray(0, known.length)));
 }
 
 /** How many of mined tasks were no tasks at the edge after all. */

@@ -5,8 +5,8 @@ import { bandLogits } from './count-head.js';
 import type { HeadKind } from './count-head.js';
 import { tokenSequences } from './features.js';
 import type { ReferenceModel } from './features.js';
-import { inBandOf, requireBothClasses } from './labels.js';
-import type { Labels } from './labels.js';
+import { distinctTexts, inBandOf, requireBothClasses } from './labels.js';
+import type { LabelledTask, Labels } from './labels.js';
 import { float32Scale } from './probe.js';
 import { fitChoice, rankChoices } from './selection.js';
 import { assignFolds } from './split.js';
@@ -29,17 +29,19 @@ export interface LengthBaselineSettings {
 /** A baseline may also be a plain logistic: it gets the better of the two. @throws RunError when too few labels are in or out of band. */
 export async function fitLengthBaseline(
   reference: ReferenceModel,
-  texts: readonly string[],
-  labels: Labels,
+  tasks: readonly LabelledTask[],
+  { k, band }: Pick<Labels, 'k' | 'band'>,
   { head, l2, validationShare, seed }: LengthBaselineSettings,
 ): Promise<LengthBaseline> {
+  const known = distinctTexts(tasks);
+  const labels: Labels = { counts: known.map(({ passes }) => passes), k, band };
   const folds = Math.round(1 / validationShare);
   requireBothClasses(labels, 2 * folds);
   const featuresOf = (some: readonly string[]) => lengthFeatures(some, tokenSequences(reference, some));
-  const features = featuresOf(texts);
+  const features = featuresOf(known.map(({ text }) => text));
   const candidate = { name: 'length', features: () => features, standardised: true };
   const chooses = assignFolds(inBandOf(labels), folds, seed);
-  const rows = texts.map((_, row) => row);
+  const rows = known.map((_, row) => row);
   const parts = {
     train: rows.filter((row) => chooses[row] !== 0),
     validation: rows.filter((row) => chooses[row] === 0),
