@@ -1,8 +1,9 @@
 /** Every kind of arm, trained for some steps: what each records, and that it goes on from any moment as if it had not been stopped. */
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeCheckpoint } from '../src/lm/checkpoint.js';
+import type { Results } from '../src/report/results.js';
 import { RunStore } from '../src/store/store.js';
 import { expectSameAfterKills, runsFolder, runWhole } from './killed-run.js';
 import type { WholeRun } from './killed-run.js';
@@ -102,6 +103,10 @@ describe('every kind of arm', () => {
     const mined = store.labelledTasks({ phase: 'train-generator', arm: 'adversarial', split: 'mined' });
     const outOfBand = mined.filter(({ passes }) => passes < 1 || passes > 7).length;
     expect(minings.reduce((sum, { falsePositives }) => sum + falsePositives, 0)).toBe(outOfBand);
+    const results = JSON.parse(readFileSync(join(whole.folder, 'results.json'), 'utf8')) as Results;
+    expect(results.arms.flatMap((arm) => (arm.mined ? [[arm.name, arm.mined]] : []))).toEqual([
+      ['adversarial', { tasks: 6, falsePositives: outOfBand }],
+    ]);
     expect(mined.map(({ batch }) => (batch <= 2 ? 2 : 4))).toEqual([2, 2, 2, 4, 4, 4]);
     expect(store.countTrials('train-generator', 'adversarial')).toBe(48);
     const scorers = store.steps('adversarial').map(({ step }) => {

@@ -12,7 +12,8 @@ import { countFalsePositives, fitAuxiliaryProbe } from '../probe/auxiliary.js';
 import { distinctTexts } from '../probe/labels.js';
 import { writeProbeNumbers } from '../probe/probe-file.js';
 import { probeReward } from '../reward/probe-reward.js';
-import type { AdversarialSettings } from './arm-config.js';
+import type { RunStore } from '../store/store.js';
+import type { AdversarialSettings, Arm } from './arm-config.js';
 import { attemptTasks } from './attempts.js';
 import { auxiliaryProbePath } from './checkpoints.js';
 import { openArmProbes, openMembers } from './probe-scores.js';
@@ -73,6 +74,21 @@ export async function mineWhenDue(
 
 function labelledTexts({ store }: Workspace, filter: Parameters<Workspace['store']['labelledTasks']>[0]) {
   return store.labelledTasks(filter).map(({ id, rendered, passes }) => ({ id, text: rendered!, passes }));
+}
+
+export interface MinedTotals {
+  readonly tasks: number;
+  readonly falsePositives: number;
+}
+
+/** What an arm has mined in all; null for one that does not. */
+export function minedBy(store: RunStore, arm: string, settings: Arm): MinedTotals | null {
+  if (settings.reward !== 'probe' || !settings.adversarial) return null;
+  const minings = store.minings(arm);
+  return {
+    tasks: minings.reduce((sum, { mined }) => sum + mined, 0),
+    falsePositives: minings.reduce((sum, { falsePositives }) => sum + falsePositives, 0),
+  };
 }
 
 interface Candidate {

@@ -15,6 +15,7 @@ import type { Config } from './config.js';
 import { armGenerations, measuredBandRate } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
+import { minedBy } from './mining.js';
 import { probeReports } from './probe-report.js';
 
 /** Sample tasks shown of each arm. */
@@ -61,6 +62,7 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
     const settings = config.arms[arm]!;
     const seconds = (phase: Phase, of: string) => ({ [phase]: store.secondsOf(phase, of) });
     const stored = evaluations.get(arm) as unknown as StoredEvaluation;
+    const mined = minedBy(store, arm, settings);
     return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts: diversities[i]!.texts }), {
       name: arm,
       seed: config.seed,
@@ -74,6 +76,7 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
         offline: needsLabels(settings) ? store.countTrials('label') : 0,
         inLoop: store.countTrials('train-generator', arm),
       },
+      ...(mined && { mined }),
       seconds: {
         ...(needsLabels(settings) ? seconds('label', '') : {}),
         ...(settings.reward === 'probe' ? seconds('train-probe', '') : {}),

@@ -24,7 +24,8 @@ import type { ArmCrowding } from './arm-crowding.js';
 import { openArmReward } from './arm-reward.js';
 import type { ArmReward } from './arm-reward.js';
 import { checkpointedState, checkpointPath } from './checkpoints.js';
-import { isMiningStep } from './mining.js';
+import { isMiningStep, minedBy } from './mining.js';
+import type { MinedTotals } from './mining.js';
 import { propose } from './propose.js';
 import type { Proposal, ValidProposal } from './propose.js';
 import type { Progress } from './progress.js';
@@ -46,7 +47,7 @@ export interface TrainedArm {
   /** Graded solver attempts in the loop, or at what was mined. */
   readonly solverTrials: number;
   /** Tasks mined for auxiliary probes, and how many of them were out of band; null for an arm that mines none. */
-  readonly mined: { readonly tasks: number; readonly falsePositives: number } | null;
+  readonly mined: MinedTotals | null;
   /** The last checkpoint's folder. */
   readonly checkpoint: string;
   readonly seconds: number;
@@ -75,9 +76,6 @@ function requireRewardSource({ store }: Workspace, arm: string, settings: Reward
 
 function summarise({ store }: Workspace, arm: string, settings: RewardedArm): TrainedArm {
   const { step, rewardMean, validity, klPerSequence, claimedInBand, measuredInBand } = store.steps(arm).at(-1)!;
-  const minings = store.minings(arm);
-  const total = (count: (mining: (typeof minings)[number]) => number) =>
-    minings.reduce((sum, mining) => sum + count(mining), 0);
   return {
     arm,
     steps: step,
@@ -87,10 +85,7 @@ function summarise({ store }: Workspace, arm: string, settings: RewardedArm): Tr
     claimedInBand,
     measuredInBand,
     solverTrials: store.countTrials(PHASE, arm),
-    mined:
-      settings.reward === 'probe' && settings.adversarial
-        ? { tasks: total(({ mined }) => mined), falsePositives: total(({ falsePositives }) => falsePositives) }
-        : null,
+    mined: minedBy(store, arm, settings),
     checkpoint: join(store.folder, store.lastCheckpoint(arm)!.path),
     seconds: store.secondsOf(PHASE, arm),
   };

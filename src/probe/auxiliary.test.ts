@@ -33,14 +33,14 @@ const { members } = await trainProbes(
   },
 );
 const { probe: member, card } = members[0]!;
-const [logits] = await scoreTexts(
+const [memberLogits] = await scoreTexts(
   reference,
   [member],
   labels.map(({ text }) => text),
 );
 /** Tasks that the member takes for useful, disguised: half of their other letters are `z`, and the solver never passes them. */
 const mined = labels
-  .filter((_, i) => logits![i]! > member.scale.mean)
+  .filter((_, i) => memberLogits![i]! > member.scale.mean)
   .map(({ id, text }) => ({ id: `${id} z`, text: text.replaceAll(/[b-h]/g, (l) => (l < 'e' ? 'z' : l)), passes: 0 }));
 
 const mean = (values: ArrayLike<number>) => Array.from(values).reduce((a, b) => a + b, 0) / values.length;
