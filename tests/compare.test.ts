@@ -141,7 +141,7 @@ describe('a comparison', () => {
     rmSync(join(out, 'seed-3'), { recursive: true });
     writeFileSync(join(out, 'seed-3'), 'a file in the way');
     const { code, stdout, stderr } = propelIn(folder, compareArgs(out, '--json'));
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toMatch(
       /^propel: seed 3: .*seed-3.* \(the other seeds have finished, and the report is over them; the same command tries again\)$/m,

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { loadConfig } from '../pipeline/config-file.js';
-import { channelProgress, onChannelEnd } from '../pipeline/run-channel.js';
+import { channelProgress, listenToParent } from '../pipeline/run-channel.js';
 import type { RunOptions } from '../pipeline/workspace.js';
 import type { SandboxKind } from '../pipeline/open-sandbox.js';
+import { STOPPED } from './errors.js';
 import { folderName, nonNegativeInteger, sandboxOption } from './options.js';
 import { createProgress } from './progress.js';
 
@@ -61,19 +62,22 @@ export function runOptions(configuration: string, flags: RunFlags): RunOptions {
 }
 
 /**
- * Aborted by the first Ctrl-C or SIGTERM, or by the end of the process that started this one as a part of its own work; a second signal
- * ends the process at once.
+ * Aborted by the first Ctrl-C or SIGTERM, or by the word of the comparison that this run is a part of; a second signal ends the process at
+ * once, and so does the comparison's own end: nobody is left to go on for, and what is committed stays.
  */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const stop = () => {
-    if (controller.signal.aborted) process.exit(130);
+    if (controller.signal.aborted) process.exit(STOPPED);
     const newLine = process.stderr.isTTY ? '\n' : '';
     process.stderr.write(`${newLine}stopping after this batch; press again to stop at once\n`);
     controller.abort();
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
-  onChannelEnd(() => controller.abort());
+  listenToParent(
+    () => controller.abort(),
+    () => process.exit(STOPPED),
+  );
   return controller.signal;
 }

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { lockRunFolder, RunLockedError } from '../store/lock.js';
 import type { Config } from './config.js';
 import { phaseShares, shareDone } from './compare-plan.js';
-import { isPhaseProgress } from './run-channel.js';
+import { isPhaseProgress, sendStop } from './run-channel.js';
 import type { PhaseProgress } from './run-channel.js';
 
 /** How a seed's run is. */
@@ -70,7 +70,7 @@ async function runSeed(runs: SeedRuns, seed: number): Promise<SeedEnd> {
   await untilUnlocked(runs.folderOf(seed), runs.signal);
   const started = performance.now();
   const [program, ...first] = runs.command;
-  // A group of its own: Ctrl-C reaches the comparison alone, which lets go of the channel. So does its death, whatever the cause.
+  // A group of its own: Ctrl-C reaches the comparison alone, which passes it on as a word. Its death, whatever the cause, ends the channel.
   const child = spawn(program!, [...first, ...runs.argumentsOf(seed)], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: process.platform !== 'win32',
@@ -84,7 +84,7 @@ async function runSeed(runs: SeedRuns, seed: number): Promise<SeedEnd> {
   return end;
 }
 
-/** A comparison that was killed leaves runs behind that stop after their batch: wait for that, and no longer. */
+/** A comparison that was killed leaves runs behind for as long as they take to notice: wait for that, and no longer. */
 async function untilUnlocked(folder: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + PATIENCE;
   while (existsSync(folder) && !signal.aborted && performance.now() < until) {
@@ -119,9 +119,7 @@ function follow(runs: SeedRuns, seed: number, child: ChildProcess): void {
 function ended(child: ChildProcess, seed: number, signal: AbortSignal): Promise<SeedEnd> {
   let errors = '';
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-ERRORS_KEPT)));
-  const stop = (): void => {
-    if (child.connected) child.disconnect();
-  };
+  const stop = (): void => sendStop(child);
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop);
   return new Promise((resolve) => {

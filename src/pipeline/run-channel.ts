@@ -1,4 +1,5 @@
-/** The channel between a comparison and the runs that it starts: progress goes up as messages, and its end tells a run to stop. */
+/** The channel between a comparison and the runs that it starts: progress goes up, the word to stop comes down, and its end is the end. */
+import type { ChildProcess } from 'node:child_process';
 import type { ProgressFactory } from './progress.js';
 
 /** How far a phase of a run is. */
@@ -28,10 +29,23 @@ export function channelProgress(): ProgressFactory | null {
   };
 }
 
-/** Call `stop` when the process that started this one lets go of the channel, by choice or by its death. */
-export function onChannelEnd(stop: () => void): void {
+/** What a comparison says to a run. */
+const STOP = 'stop';
+
+/** Ask a run to stop after the batch that it is in. */
+export function sendStop(child: ChildProcess): void {
+  if (child.connected) child.send(STOP, () => undefined);
+}
+
+/**
+ * Hear the process that started this one: `stop` when it asks for that, `leave` when it is gone, whatever ended it.
+ */
+export function listenToParent(stop: () => void, leave: () => void): void {
   if (process.channel === undefined) return;
-  process.once('disconnect', stop);
+  process.on('message', (message) => {
+    if (message === STOP) stop();
+  });
+  process.once('disconnect', leave);
   // Listening keeps no run alive that has come to its end.
   process.channel.unref();
 }
