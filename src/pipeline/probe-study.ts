@@ -54,7 +54,9 @@ export async function studyRun(options: StudyOptions): Promise<StudySummary> {
     const { config, store } = workspace;
     const { probe } = options.config;
     const tasks = distinctTexts(
-      store.labelledTasks({ phase: 'label' }).map(({ id, rendered, passes }) => ({ id, text: rendered!, passes })),
+      store
+        .labelledTasks({ phase: 'label' })
+        .map(({ id, rendered, passes, type }) => ({ id, text: rendered!, passes, type })),
     );
     const { of: k, ...band } = config.band;
     const inBand = inBandOf({ counts: tasks.map(({ passes }) => passes), k, band });

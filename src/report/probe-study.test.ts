@@ -43,6 +43,7 @@ const study: ProbeStudyReport = {
       l2: 0.1,
       test: metrics(0.78),
       otherDraws: [],
+      byType: { code_i: { tasks: 80, inBand: 1, auroc: null }, code_o: { tasks: 40, inBand: 9, auroc: estimate(0.7) } },
       baselines: { length: { head: 'band', test: metrics(0.55) }, ngram: { head: 'counts', test: metrics(0.7) } },
       over: { length: estimate(0.23), ngram: estimate(0.08, -0.01, 0.17) },
     },
@@ -76,6 +77,14 @@ describe('the page', () => {
   test('counts the candidates that are not told apart from the best', () => {
     expect(html).toMatch(/2 of\n3 probes, the best among them, are not told apart from the best/);
     expect(html).toContain('<td>length alone</td>');
+  });
+
+  test('measures each kind of task apart where there are several', () => {
+    expect(html).toContain('<tr><td>code_i</td><td>80</td><td>1</td><td>–</td></tr>');
+    expect(html).toContain('<tr><td>code_o</td><td>40</td><td>9</td><td>0.700 (0.600–0.800)</td></tr>');
+    const [point] = study.curve;
+    const alone = { ...study, curve: [{ ...point!, byType: { code_o: point!.byType['code_o']! } }] };
+    expect(probeStudyHtml(alone)).not.toContain('of type');
   });
 
   test('escapes what it did not write', () => {

@@ -1,6 +1,6 @@
 /** `probe-study.html`: candidates of a probe by layer, pooling and head, the learning curve, and what was chosen. */
 import { writeFileAtomic } from '../store/files.js';
-import { decimal } from './format.js';
+import { decimal, MISSING } from './format.js';
 import { htmlPage, table } from './page.js';
 import { numberTick } from './plots/axes.js';
 import { figure, legendList } from './plots/figure.js';
@@ -41,6 +41,9 @@ interface Point {
   readonly l2: number;
   readonly test: Metrics;
   readonly otherDraws: readonly number[];
+  readonly byType: Readonly<
+    Record<string, { readonly tasks: number; readonly inBand: number; readonly auroc: Estimate | null }>
+  >;
   readonly baselines: Readonly<Record<'length' | 'ngram', { readonly head: string; readonly test: Metrics }>>;
   readonly over: Readonly<Record<'length' | 'ngram', Estimate>>;
 }
@@ -105,8 +108,25 @@ ${table(TEST_HEADINGS, [
     testRow(BASELINE_NAMES[kind], '', chosen.baselines[kind].head, chosen.baselines[kind].test),
   ),
 ])}
+${byType(chosen)}
 <p>To train the run’s probes on these features:</p>
 <details open><summary>Settings</summary><pre>${escapeXml(yaml)}</pre></details>`;
+}
+
+/** Only where there are several kinds. */
+function byType({ byType: types }: Point): string {
+  const kinds = Object.entries(types);
+  if (kinds.length < 2) return '';
+  return `<p class="soft">Kinds of task differ in how often they are in band; within a kind the probe has to know more than that.</p>
+${table(
+  ['test tasks of type', 'tasks', 'in band', 'AUROC of the probe'].map((heading) => ({ heading })),
+  kinds.map(([type, { tasks, inBand, auroc }]) => [
+    type,
+    String(tasks),
+    String(inBand),
+    auroc === null ? MISSING : estimateCell(auroc),
+  ]),
+)}`;
 }
 
 const METRIC_HEADINGS = [
@@ -126,9 +146,11 @@ function testRow(name: string, features: string, head: string, metrics: Metrics)
 }
 
 function metricCells({ auroc, averagePrecision, calibrationError }: Metrics): string[] {
-  return [auroc, averagePrecision, calibrationError].map(
-    ({ value, interval }) => `${decimal(value, 3)} (${interval.map((bound) => decimal(bound, 3)).join('–')})`,
-  );
+  return [auroc, averagePrecision, calibrationError].map(estimateCell);
+}
+
+function estimateCell({ value, interval }: Estimate): string {
+  return `${decimal(value, 3)} (${interval.map((bound) => decimal(bound, 3)).join('–')})`;
 }
 
 function curveSection({ curve, tasks }: ProbeStudyReport): string {
