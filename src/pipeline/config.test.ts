@@ -45,6 +45,14 @@ describe('loadConfig', () => {
     expect(config.policy.stops).toEqual(['\n']);
   });
 
+  it('takes the file of a comparison for one of its seeds', () => {
+    const file = join(folder, 'comparison.yaml');
+    writeFileSync(file, `extends: ${join(process.cwd(), MICRO)}\nname: compared\nseeds: [4, 5]\nparallel: 2\n`);
+    const config = loadConfig(file, ['seed=4']);
+    expect(config).toEqual({ ...loadConfig(MICRO), name: 'compared', seed: 4 });
+    expect(refusal(() => loadConfig(file, ['seeds=[1]']))).toContain('unknown key seeds');
+  });
+
   it('names an unknown key, wherever it stands', () => {
     expect(refusal(() => loadConfig(MICRO, ['trian.steps=7']))).toContain('unknown key trian');
     expect(refusal(() => loadConfig(MICRO, ['train.stepz=7']))).toContain('unknown key train.stepz');
