@@ -43,6 +43,7 @@ export function scatterPlot(options: ScatterPlot): string {
   );
   const places = namePlaces(
     points.map((point) => ({ x: x(point.x), y: y(point.y), width: CHARACTER * point.name.length })),
+    top,
     bottom,
   );
   return plot(
@@ -75,21 +76,23 @@ interface Name {
   readonly width: number;
 }
 
-/** Heights of the names, each as near its point as names that stand in the same columns allow, and none below the frame. */
-function namePlaces(names: readonly Name[], bottom: number): number[] {
+/** Heights of the names, each as near its point as names that stand in the same columns allow, and within the frame. */
+function namePlaces(names: readonly Name[], top: number, bottom: number): number[] {
   const places = names.map(({ y }) => y);
-  const order = names.map((_, index) => index).sort((a, b) => names[b]!.y - names[a]!.y);
-  const placed: number[] = [];
-  for (const index of order) {
+  const nearOf = (index: number, others: readonly number[]): number[] => {
     const { x, width } = names[index]!;
-    const near = placed.filter(
-      (other) => x < names[other]!.x + names[other]!.width + 16 && names[other]!.x < x + width + 16,
-    );
-    // From the bottom up: a name gives way upwards, past those that are below it.
-    const below = near.reduce((least, other) => Math.min(least, places[other]! - LINE), bottom - 4);
-    places[index] = Math.min(names[index]!.y, below);
-    placed.push(index);
-  }
+    return others.filter((other) => x < names[other]!.x + names[other]!.width + 16 && names[other]!.x < x + width + 16);
+  };
+  const byHeight = names.map((_, index) => index).sort((a, b) => places[b]! - places[a]!);
+  // From the bottom up: a name gives way upwards, past those that are below it; then from the top down, past the frame's edge.
+  byHeight.forEach((index, rank) => {
+    const below = nearOf(index, byHeight.slice(0, rank)).map((other) => places[other]! - LINE);
+    places[index] = Math.min(places[index]!, bottom - 4, ...below);
+  });
+  byHeight.reverse().forEach((index, rank) => {
+    const above = nearOf(index, byHeight.slice(0, rank)).map((other) => places[other]! + LINE);
+    places[index] = Math.max(places[index]!, top + 8, ...above);
+  });
   return places;
 }
 
