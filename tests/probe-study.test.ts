@@ -138,6 +138,46 @@ describe('labels from a file', () => {
     ]);
   }, 300_000);
 
+  it('are of every kind that the domain writes, with the inputs that the attempts were graded by', () => {
+    const snippet = 'def f(x):\n    return sorted(x)';
+    const inputs = [
+      '[3, 1]',
+      '[4, 2, 9]',
+      '[5, 5, 1]',
+      '[7, 0]',
+      '[8, 8, 2]',
+      '[1]',
+      '[9, 3]',
+      '[2, 6]',
+      '[0, 5]',
+      '[6, 1]',
+    ];
+    const outputs = [
+      '[1, 3]',
+      '[2, 4, 9]',
+      '[1, 5, 5]',
+      '[0, 7]',
+      '[2, 8, 8]',
+      '[1]',
+      '[3, 9]',
+      '[2, 6]',
+      '[0, 5]',
+      '[1, 6]',
+    ];
+    attemptsFile('kinds.jsonl', [
+      { type: 'code_i', snippet, input: '[3, 1, 2]', output: '[1, 2, 3]', passes: 1, k: 8 },
+      { snippet, inputs, outputs, passes: 2, k: 8 },
+      { snippet, inputs: inputs.slice(0, 3), outputs: outputs.slice(0, 3), passes: 3, k: 8 },
+    ]);
+    const kinds = sets({ 'domain.types': ['code_o', 'code_i', 'code_f'] });
+    const ended = propel(['label', '--from', 'kinds.jsonl', '--json', '--out', 'kinds', ...kinds]);
+    expect(JSON.parse(ended)).toMatchObject({ labelled: 2, invalid: { recorded_inputs_differ: 1 } });
+    expect(labelled('kinds').map(({ type, passes, output }) => ({ type, passes, output }))).toEqual([
+      { type: 'code_i', passes: 1, output: '[1, 2, 3]' },
+      { type: 'code_f', passes: 2, output: JSON.stringify(outputs) },
+    ]);
+  }, 300_000);
+
   it('are refused at the line that is wrong, before anything is written', () => {
     attemptsFile('other-k.jsonl', [exported[0]!, { ...exported[1]!, k: 10 }]);
     expect(refusal('label', '--from', 'other-k.jsonl', '--out', 'never')).toBe(

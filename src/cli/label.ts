@@ -17,8 +17,9 @@ object a line, and propel train-probe goes on from there. A row has
              type is code_o where it is not given, code_f for lists, else code_i
   outcomes   passes and k, or verdicts, a list of "pass", "fail" and "error"
 
-k must be band.of, and no row may have more verdicts. Every task is checked in the sandbox as a generated one is; an invalid one, or one
-whose program gives another output than the recorded one, is kept as such and has no label. Nor has a task with fewer than band.of
+k must be band.of, and no row may have more verdicts. Every task is checked in the sandbox as a generated one is; an invalid one, one
+whose program gives another output than the recorded one, and one of another number of inputs than domain.induction.inputs are kept
+as invalid and have no label. Nor has a task with fewer than band.of
 verdicts other than "error". All rows of the file are taken, whatever label.tasks says.
 
 Examples:

@@ -50,6 +50,13 @@ describe('tasks', () => {
     });
   });
 
+  test('inputs that were shown are those that the domain shows', async () => {
+    expect(await read([{ ...INDUCTION, shown: 5, passes: 0, k: 4 }])).toHaveLength(1);
+    expect(await refusal({ ...INDUCTION, shown: 1, passes: 0, k: 4 })).toBe(
+      'line 1: shown is 1, and domain.induction.shown is 5; set it to the row’s',
+    );
+  });
+
   test("CRUXEval's fields, imports and other fields do", async () => {
     const [first, second] = await read([
       { id: 'sample_0', code: 'def g(x):\n    return x', input: '1', output: '1', passes: 0, k: 4 },

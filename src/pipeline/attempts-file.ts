@@ -21,6 +21,7 @@ export type RowSettings = Pick<Config, 'band' | 'domain'>;
 const outcomeFields = z.object({
   type: z.enum(TASK_TYPES).optional(),
   message: z.string().default(''),
+  shown: z.int().optional(),
   passes: z.int().min(0).optional(),
   k: z.int().min(1).optional(),
   verdicts: z.array(z.enum(['pass', 'fail', 'error'])).optional(),
@@ -44,6 +45,9 @@ export async function* readAttempts(path: string, settings: RowSettings): AsyncG
       throw refuse(
         `a task of type ${type}, and domain.types is ${settings.domain.types.join(', ')}; name the type there`,
       );
+    const { shown } = settings.domain.induction;
+    if (type === 'code_f' && fields.data.shown !== undefined && fields.data.shown !== shown)
+      throw refuse(`shown is ${fields.data.shown}, and domain.induction.shown is ${shown}; set it to the row’s`);
     yield {
       task:
         type === 'code_f'
@@ -53,7 +57,7 @@ export async function* readAttempts(path: string, settings: RowSettings): AsyncG
               inputs,
               outputs: null,
               message: fields.data.message,
-              shown: settings.domain.induction.shown,
+              shown,
             }
           : { type, snippet: code, input: inputs[0]!, output: null },
       recorded: outputs,

@@ -121,7 +121,7 @@ async function importBatch(
   const attempts: AttemptRow[] = [];
   const labels: LabelRow[] = [];
   for (const [item, { task: given, recorded, verdicts }] of batch.entries()) {
-    const { task, ...check } = comparedWithRecord(checks[item]!, recorded);
+    const { task, ...check } = comparedWithRecord(checks[item]!, given, recorded);
     const id = taskId(key, item);
     const completion = writtenOut(given);
     tasks.push({
@@ -156,19 +156,33 @@ async function importBatch(
   for (const { valid, rendered } of tasks) if (valid) earlier.add(rendered!);
 }
 
-/** A task whose program no longer gives what was recorded is invalid: its attempts were graded by another answer. */
-function comparedWithRecord(check: Check<CodeTask>, recorded: readonly string[]): Check<CodeTask> {
+/** A task whose program no longer gives what was recorded, or not on those inputs, is invalid: its attempts were graded by other answers. */
+function comparedWithRecord(check: Check<CodeTask>, given: CodeTask, recorded: readonly string[]): Check<CodeTask> {
   if (check.task === null) return check;
+  const differs = (outcome: string, detail: string) => ({ ...check, valid: false, outcome, detail, task: null });
+  const inputs = callsOf(check.task);
+  if (inputs.join('\n') !== callsOf(given).join('\n'))
+    return differs(
+      'recorded_inputs_differ',
+      `${recorded.length} inputs recorded, a task of the domain has ${inputs.length}`,
+    );
   const computed = check.task.type === 'code_f' ? check.task.outputs! : [check.task.output!];
-  const at = computed.findIndex((output, i) => recorded[i] !== undefined && !literalEqual(output, recorded[i]));
+  const at = computed.findIndex((output, i) => !literalEqual(output, recorded[i]!));
   if (at < 0) return check;
   const shorten = (text: string) => (text.length <= 100 ? text : `${text.slice(0, 97)}...`);
-  const detail = `recorded ${shorten(recorded[at]!)}, came out as ${shorten(computed[at]!)}`;
-  return { ...check, valid: false, outcome: 'recorded_output_differs', detail, task: null };
+  return differs(
+    'recorded_output_differs',
+    `recorded ${shorten(recorded[at]!)}, came out as ${shorten(computed[at]!)}`,
+  );
+}
+
+function callsOf(task: CodeTask): readonly string[] {
+  return task.type === 'code_f' ? task.inputs : [task.input];
 }
 
 /** What stands for the generator's text, which is not known: the program and its calls. */
 function writtenOut(task: CodeTask): string {
-  const inputs = task.type === 'code_f' ? task.inputs : [task.input];
-  return `${task.snippet}\n${inputs.map((input) => `>>> f(${input})\n`).join('')}`;
+  return `${task.snippet}\n${callsOf(task)
+    .map((input) => `>>> f(${input})\n`)
+    .join('')}`;
 }

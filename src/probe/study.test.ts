@@ -155,5 +155,8 @@ describe('a study', () => {
   test('needs both classes among the labels of every number', async () => {
     const few = studyProbes(input, parts, { ...settings, labelCounts: [12, 320] });
     await expect(few).rejects.toThrow(RunError);
+    await expect(few).rejects.toThrow(
+      /^of 12 labels \d in band and \d out of it are there to learn from, a study needs at least 8 of each: /,
+    );
   });
 });

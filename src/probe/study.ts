@@ -4,6 +4,7 @@
  */
 import { basename } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
 import { candidatesFor } from './candidates.js';
 import type { Candidate, Candidates } from './candidates.js';
@@ -12,7 +13,7 @@ import type { HeadKind } from './count-head.js';
 import type { FeatureSpec } from './features.js';
 import { heldOutMetrics, lossDifference } from './held-out.js';
 import type { Difference, Estimate, HeldOutMetrics } from './held-out.js';
-import { inBandOf, requireBothClasses } from './labels.js';
+import { inBandOf } from './labels.js';
 import type { Labels } from './labels.js';
 import { byLoss, fitChoice, rankChoices } from './selection.js';
 import type { Choice } from './selection.js';
@@ -167,8 +168,14 @@ class Study {
     for (const count of this.#settings.labelCounts) {
       const subset = this.#subset(count, 0);
       for (const part of ['train', 'validation'] as const) {
-        const counts = subset[part].map((row) => this.#labels.counts[row]!);
-        requireBothClasses({ ...this.#labels, counts }, LEAST[part]);
+        const inside = subset[part].filter((row) => this.inBand[row]).length;
+        const outside = subset[part].length - inside;
+        if (Math.min(inside, outside) >= LEAST[part]) continue;
+        const purpose = part === 'train' ? 'learn from' : 'choose by';
+        throw new RunError(
+          `of ${count} labels ${inside} in band and ${outside} out of it are there to ${purpose}, a study needs at least ` +
+            `${LEAST[part]} of each: study larger numbers of labels, or label more tasks`,
+        );
       }
     }
   }
