@@ -105,7 +105,15 @@ describe('--set', () => {
     ['band={min: 4, max: 3, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
     ['band={min: 0, max: 8, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
     ['arms={}', 'arms: name at least one arm'],
-    ['arms.propel.reward=praise', 'arms.propel.reward: Invalid option: expected one of "none"|"probe"'],
+    ['arms.propel.reward=praise', 'arms.propel.reward: expected none, probe, solver, valid, random or length'],
+    ['arms.sil={reward: solver, trials: 0}', 'arms.sil.trials: Too small: expected number to be >0'],
+    ['arms.sil={reward: solver, adversarial: {every: 5}}', 'unknown key arms.sil.adversarial'],
+    ['arms.sil={reward: solver, train: {invalidPenalty: 0}}', 'must be below the smallest reward of a valid task (0)'],
+    ['arms.propel.train={rewardClip: 3}', 'must be below the smallest reward of a valid task (-3)'],
+    ['arms.propel.train={stepz: 3}', 'unknown key arms.propel.train.stepz'],
+    ['arms.propel.adversarial={every: 0}', 'arms.propel.adversarial.every: Too small: expected number to be >0'],
+    ['arms.propel.crowding={by: topic}', 'arms.propel.crowding.weight: missing; give a value of type number'],
+    ['arms.sil={reward: solver, crowding: {by: activations, weight: 1}}', 'reward solver has none; give topic'],
     ['arms={Mine: {reward: none}}', 'arms.Mine: write the name in lower-case letters, digits and dashes'],
   ])('%s', (override, fault) => {
     expect(label('--set', override)).toMatch(new RegExp(`^propel: --set ${escape(`${override}: `)}.*${escape(fault)}`));
@@ -113,6 +121,20 @@ describe('--set', () => {
 });
 
 const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+
+describe('topic rules', () => {
+  const advice = '; give a file of topic rules such as data/topics/code-1.json';
+
+  it('that do not exist, and that are none', () => {
+    expect(label('--set', 'domain.topics=nowhere.json')).toBe(
+      `propel: domain.topics nowhere.json does not exist; give a path from the working folder or from ${PACKAGE}`,
+    );
+    write('mine.json', '{"version": "mine", "rules": [{"topic": "loops", "node": ["For"]}], "otherwise": "rest"}');
+    expect(label('--set', 'domain.topics=mine.json')).toBe(
+      `propel: ${join(folder, 'mine.json')}: rules.0: Unrecognized key: "node"${advice}`,
+    );
+  });
+});
 
 describe('a model', () => {
   /** A copy of the generator, changed. */
@@ -195,6 +217,23 @@ describe('a model', () => {
     expect(line).toMatch(fault);
     expect(line).toContain(`propel: models.solver: ${model}`);
     expect(line).toMatch(/; give the folder of a whole checkpoint, or fetch it again$/);
+  });
+
+  it('that is an arm’s own: it is checked as the run’s is', () => {
+    expect(label('--set', 'arms.propel.policy=nowhere')).toBe(
+      `propel: arms.propel.policy nowhere does not exist; give a path from the working folder or from ${PACKAGE}`,
+    );
+    const cut = changedModel('own-cut', (m) => truncateSync(weightsOf(m), 4));
+    expect(label('--set', `arms.base.policy=${cut}`)).toMatch(
+      /^propel: arms\.base\.policy: .*own-cut\/model\.safetensors is not a usable .*; give the folder of a whole checkpoint/,
+    );
+    const short = changedModel(
+      'own-short',
+      editConfig((c) => (c['max_position_embeddings'] = 60)),
+    );
+    expect(label('--set', `arms.propel.policy=${short}`)).toBe(
+      'propel: arms.propel.policy: policy.maxNewTokens: 80 tokens and a prompt are more than the 60 positions of own-short; lower it',
+    );
   });
 
   it('that lacks what the settings ask of it', () => {

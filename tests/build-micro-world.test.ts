@@ -48,7 +48,7 @@ it('makes checkpoints that open, with cards that fit them, and learns', async ()
     const kinds = new Set(training.stages.flatMap(({ mixture }) => Object.keys(mixture)));
     expect(new Set(Object.keys(card.heldOut))).toEqual(kinds);
     // An untrained model knows nothing: log 280 = 5.6 nats a token.
-    expect(card.heldOut['code_o']!.taskLoss).toBeLessThan(4);
+    expect(card.heldOut['code_o question']!.taskLoss).toBeLessThan(4);
     expect(readFileSync(join(model, 'README.md'), 'utf8')).toContain(card.sha256);
   }
 }, 240_000);

@@ -52,11 +52,12 @@ Examples:
 }
 
 function describe(report: CheckFileReport): string[] {
-  const { rows, reproduced, programsPerSecond, medianMilliseconds, startupMilliseconds } = report;
+  const { rows, reproduced, calls, programsPerSecond, medianMilliseconds, startupMilliseconds } = report;
   const outcomes = Object.entries(report.outcomes).toSorted(([, a], [, b]) => b - a);
   const others = report.results.filter((row) => !row.reproduced);
   return [
     `${reproduced} of ${rows} rows reproduced (${percent(reproduced / rows)})`,
+    ...(calls.total === rows ? [] : [describeCalls(calls)]),
     '',
     ...alignColumns([['outcome', 'rows'], ...outcomes.map(([name, number]) => [name, String(number)])]),
     ...(others.length === 0 ? [] : ['', 'Rows that were not reproduced, counted from 0:']),
@@ -64,4 +65,10 @@ function describe(report: CheckFileReport): string[] {
     '',
     `${programsPerSecond.toFixed(0)} programs/s, median ${medianMilliseconds.toFixed(1)} ms a run, start-up ${startupMilliseconds.toFixed(0)} ms`,
   ];
+}
+
+/** Rows of several calls: one call that differs must not hide the others. */
+function describeCalls({ total, counted, equal }: CheckFileReport['calls']): string {
+  const share = counted === 0 ? '' : ` (${percent(equal / counted, 2)})`;
+  return `${equal} of ${counted} calls gave an equal value${share}; of ${total} calls these have allowed imports and an output recorded whole`;
 }

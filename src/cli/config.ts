@@ -1,8 +1,7 @@
 /** `propel config`: a configuration as it will run, every default filled in, or the schema that documents each setting. */
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import * as z from 'zod';
-import { configSchema } from '../pipeline/config.js';
+import { documentedSchema } from '../pipeline/compare-config.js';
 import { printJson, printLines } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
 import type { RunFlags } from './run-options.js';
@@ -13,7 +12,7 @@ export function register(program: Command): void {
     .option('--schema', 'print the JSON Schema of a configuration')
     .addHelpText('after', '\nExamples:\n  propel config --schema\n  propel config my.yaml --set train.steps=20')
     .action((configuration: string, flags: RunFlags & { schema?: boolean }) => {
-      if (flags.schema) return printJson(z.toJSONSchema(configSchema, { io: 'input' }));
+      if (flags.schema) return printJson(documentedSchema());
       const { config } = runOptions(configuration, flags);
       if (flags.json) return printJson(config);
       printLines([stringify(config).trimEnd()]);

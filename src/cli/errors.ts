@@ -4,7 +4,7 @@ import { RunError, UserError } from '../errors.js';
 import { Stopped } from '../pipeline/workspace.js';
 
 /** What a shell reports of a program ended by Ctrl-C. */
-const STOPPED = 130;
+export const STOPPED = 130;
 
 /** 2: bad input or usage. 1: the run cannot go on. 130: the user stopped it. 0: help or version was asked for. */
 export function exitCodeOf(error: unknown): number {

@@ -2,9 +2,11 @@
 import { Command, CommanderError } from 'commander';
 import { versions } from '../pipeline/versions.js';
 import { register as registerCheck } from './check.js';
+import { register as registerCompare } from './compare.js';
 import { register as registerConfig } from './config.js';
 import { register as registerDoctor } from './doctor.js';
 import { register as registerEvaluate } from './evaluate.js';
+import { register as registerGrade } from './grade.js';
 import { register as registerLabel } from './label.js';
 import { register as registerModels } from './models.js';
 import { register as registerReport } from './report.js';
@@ -22,6 +24,7 @@ const ARGUMENTS_START = 2;
 /** Each adds one command. */
 const COMMANDS: readonly ((program: Command) => void)[] = [
   registerRun,
+  registerCompare,
   registerLabel,
   registerTrainProbe,
   registerTrainGenerator,
@@ -29,6 +32,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   registerReport,
   registerSample,
   registerCheck,
+  registerGrade,
   registerConfig,
   registerServe,
   registerModels,

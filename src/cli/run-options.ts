@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { loadConfig } from '../pipeline/config-file.js';
+import { channelProgress, listenToParent } from '../pipeline/run-channel.js';
 import type { RunOptions } from '../pipeline/workspace.js';
 import type { SandboxKind } from '../pipeline/open-sandbox.js';
+import { STOPPED } from './errors.js';
 import { folderName, nonNegativeInteger, sandboxOption } from './options.js';
 import { createProgress } from './progress.js';
 
@@ -27,41 +29,55 @@ export function withRunOptions(command: Command): Command {
     .option('--out <folder>', 'run folder (default: runs/<name>)', folderName)
     .addOption(sandboxOption())
     .option('--fresh', 'start over: the whole run, or this phase and those after it')
-    .addOption(
-      new Option('--set <key=value>', 'override a setting, e.g. --set train.steps=20; may be repeated')
-        .default([] as string[], 'none')
-        .argParser((value: string, all: string[]) => [...all, value]),
-    )
+    .addOption(setOption())
     .option('--json', 'print one JSON document on standard output');
+}
+
+/** `--set`, the same wherever a configuration is read. */
+export function setOption(): Option {
+  return new Option('--set <key=value>', 'override a setting, e.g. --set train.steps=20; may be repeated')
+    .default([] as string[], 'none')
+    .argParser((value: string, all: string[]) => [...all, value]);
+}
+
+/** The settings that options override. */
+export function overridesOf({ set, seed, sandbox }: Pick<RunFlags, 'set' | 'seed' | 'sandbox'>): string[] {
+  return [
+    ...set,
+    ...(seed === undefined ? [] : [`seed=${seed}`]),
+    ...(sandbox === undefined ? [] : [`sandbox.kind=${sandbox}`]),
+  ];
 }
 
 /** What the pipeline needs, from a command's arguments. */
 export function runOptions(configuration: string, flags: RunFlags): RunOptions {
-  const overrides = [
-    ...flags.set,
-    ...(flags.seed === undefined ? [] : [`seed=${flags.seed}`]),
-    ...(flags.sandbox === undefined ? [] : [`sandbox.kind=${flags.sandbox}`]),
-  ];
-  const config = loadConfig(configuration, overrides);
+  const config = loadConfig(configuration, overridesOf(flags));
   return {
     config,
     folder: flags.out ?? join('runs', config.name),
     fresh: flags.fresh ?? false,
-    progress: createProgress,
+    progress: channelProgress() ?? createProgress,
     signal: stopSignal(),
   };
 }
 
-/** Aborted by the first Ctrl-C or SIGTERM; a second one ends the process at once. */
-function stopSignal(): AbortSignal {
+/**
+ * Aborted by the first Ctrl-C or SIGTERM, or by the word of the comparison that this run is a part of; a second signal ends the process at
+ * once, and so does the comparison's own end: nobody is left to go on for, and what is committed stays.
+ */
+export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const stop = () => {
-    if (controller.signal.aborted) process.exit(130);
+    if (controller.signal.aborted) process.exit(STOPPED);
     const newLine = process.stderr.isTTY ? '\n' : '';
     process.stderr.write(`${newLine}stopping after this batch; press again to stop at once\n`);
     controller.abort();
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  listenToParent(
+    () => controller.abort(),
+    () => process.exit(STOPPED),
+  );
   return controller.signal;
 }

@@ -1,14 +1,15 @@
-/** `propel train-generator`: train the generator of every arm that has a reward; no solver runs. */
+/** `propel train-generator`: train the generator of every arm that has a reward. */
 import type { Command } from 'commander';
 import { trainGenerator } from '../pipeline/train-generator.js';
 import { inBegunRun } from '../pipeline/run.js';
+import { count } from '../report/format.js';
 import { printJson, printLines } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
 import type { RunFlags } from './run-options.js';
 
 export function register(program: Command): void {
   withRunOptions(program.command('train-generator'))
-    .description('Train the generator of every arm that has a reward; no solver runs')
+    .description('Train the generator of every arm that has a reward; a solver runs only where the arm says so')
     .addHelpText(
       'after',
       `\nExamples:\n  propel train-generator\n  propel train-generator my.yaml --out runs/mine --fresh --set train.steps=20`,
@@ -19,8 +20,8 @@ export function register(program: Command): void {
       if (flags.json) return printJson({ arms });
       printLines(
         arms.map(
-          (arm) =>
-            `${arm.arm}: ${arm.steps} steps, valid ${arm.validity.toFixed(2)}, KL ${arm.klPerSequence.toFixed(2)} nats a sequence, ${arm.checkpoint}`,
+          ({ arm, steps, validity, klPerSequence, solverTrials, checkpoint }) =>
+            `${arm}: ${steps} steps, valid ${validity.toFixed(2)}, KL ${klPerSequence.toFixed(2)} nats a sequence, ${count(solverTrials)} solver trials, ${checkpoint}`,
         ),
       );
     });

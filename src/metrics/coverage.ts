@@ -1,8 +1,12 @@
 /** How widely observations spread over categories (topics, cells of a space), compared at equal numbers of observations. */
 import type { Interval } from './interval.js';
+import { seededRandom } from './random.js';
 
 /** The standard normal quantile of a two-sided 95% interval. */
 const Z95 = 1.96;
+
+/** Sets that the bootstrap draws. */
+const RESAMPLES = 200;
 
 /** How many times each category was observed, most often first; categories that were never observed are left out. */
 export function countsOf(categories: Iterable<string | number>): number[] {
@@ -17,96 +21,128 @@ export interface Estimate {
   readonly interval: Interval;
 }
 
-/**
- * Shannon entropy as an effective number of categories, exp(H) with H = −Σ p ln p: that many equally frequent categories have the same
- * entropy. 1 when all observations are of one category. The interval is exp(H ± 1.96 s), s² = (Σ p ln² p − H²) / N, never beyond 1 and
- * the number of categories seen. Null for no observation.
- *
- * Sources: L. Jost, "Entropy and diversity", Oikos 113 (2006); for the variance G. Basharin, Theory Probab. Appl. 4 (1959).
- */
-export function effectiveNumber(counts: readonly number[]): Estimate | null {
-  const total = sum(counts);
-  if (total === 0) return null;
-  const shares = counts.filter((count) => count > 0).map((count) => count / total);
-  const entropy = -sum(shares.map((p) => p * Math.log(p)));
-  return effective(entropy, shares, total);
+export interface Spread {
+  /** Categories that so many observations show in the mean. */
+  readonly richness: Estimate;
+  /**
+   * exp of their mean entropy, −Σ p ln p: so many equally frequent categories would be as diverse. 1 when all observations are of one
+   * category.
+   */
+  readonly effective: Estimate;
 }
 
 /**
- * Rarefaction: the number of categories that `size` observations drawn from these without replacement show in the mean, which is what a
- * subsample estimates, without its noise. Σ_i 1 − C(N − N_i, size) / C(N, size).
+ * Rarefaction: what `size` of the observations, drawn without replacement, show in the mean. Richness and entropy rise with the number of
+ * observations, so sets compare only at an equal one; the mean over all subsamples has none of the noise of a single one. With N_i
+ * observations of category i among N,
  *
- * The 95% interval is for a fresh set of `size` observations of the same kind, not for a redrawn subsample, so it is no point at
- * `size` = N: S̃ ± 1.96 σ, σ² = Σ_i (1 − α_i)² − S̃² / S_est, with α_i the quotient above and S_est Chao's estimate of all
- * categories, seen or not, S_obs + (N − 1)/N · f₁(f₁ − 1) / (2 (f₂ + 1)), where f_k categories were seen k times. Null for no observation.
+ *   richness = Σ_i 1 − C(N − N_i, size) / C(N, size),   entropy = −Σ_i Σ_k h(k; N_i, N, size) · (k/size) ln(k/size),   h hypergeometric.
  *
- * Sources: S. Hurlbert, Ecology 52 (1971); R. Colwell et al., Journal of Plant Ecology 5 (2012), equations 4 and 5; A. Chao,
- * Biometrics 43 (1987).
- * @param size at most the number of observations
+ * The intervals, ± 1.96 standard deviations, are for fresh sets of N observations of the same kind. A plain bootstrap would lose
+ * categories at each draw; this one draws from the observed shares shrunk to make room for the categories that were not seen. They are
+ * approximate: simulated sets of 200 to 730 programs, over cells as real ones occupy them, had the mean within 90 to 97 times in 100;
+ * the effective number of hundreds of categories that are seen once or twice each, 87 times.
+ *
+ * Sources: S. Hurlbert, Ecology 52 (1971); L. Jost, Oikos 113 (2006); A. Chao et al., "Rarefaction and extrapolation with Hill numbers",
+ * Ecological Monographs 84 (2014), equation 5 and, for the bootstrap, appendix G.
+ * @param size at most the number of observations; null is returned for 0
  */
-export function rarefiedRichness(counts: readonly number[], size: number): Estimate | null {
-  const total = checkedTotal(counts, size);
-  if (size === 0) return null;
+export function rarefy(counts: readonly number[], size: number): Spread | null {
   const seen = counts.filter((count) => count > 0);
-  const present = seen.map((count) => 1 - absence(count, total, size));
-  const value = sum(present);
-  const once = seen.filter((count) => count === 1).length;
-  const twice = seen.filter((count) => count === 2).length;
-  const all = seen.length + (((total - 1) / total) * once * (once - 1)) / (2 * (twice + 1));
-  const variance = Math.max(0, sum(present.map((p) => p * p)) - (value * value) / all);
-  const spread = Z95 * Math.sqrt(variance);
-  return { value, interval: [Math.max(1, value - spread), value + spread] };
-}
-
-/**
- * The effective number of categories (see `effectiveNumber`) at `size` observations: exp of the mean entropy of `size` observations drawn
- * without replacement, H̄ = −Σ_i Σ_k h(k; N_i, N, size) (k/size) ln(k/size), h hypergeometric. Entropy rises with the number of
- * observations too, so sets compare only at an equal one. Null for no observation.
- *
- * Source: A. Chao et al., "Rarefaction and extrapolation with Hill numbers", Ecological Monographs 84 (2014), equation 5 and table 1.
- * @param size at most the number of observations
- */
-export function rarefiedEffectiveNumber(counts: readonly number[], size: number): Estimate | null {
-  const total = checkedTotal(counts, size);
+  const total = sum(seen);
+  if (!Number.isInteger(size) || size < 0 || size > total) {
+    throw new RangeError(`${size} observations cannot be drawn from ${total}`);
+  }
   if (size === 0) return null;
-  const seen = counts.filter((count) => count > 0);
   const logFactorials = logFactorialsTo(total);
+  const measure = (of: readonly number[]): readonly [richness: number, effective: number] => [
+    meanRichness(of, total, size),
+    Math.exp(meanEntropy(of, total, size, logFactorials)),
+  ];
+  const draw = multinomial(estimatedShares(seen, total), seededRandom('rarefaction'));
+  const resamples = Array.from({ length: RESAMPLES }, () => measure(draw(total)));
+  const [richness, effective] = measure(seen);
+  return {
+    richness: estimate(
+      richness,
+      resamples.map((resample) => resample[0]),
+    ),
+    effective: estimate(
+      effective,
+      resamples.map((resample) => resample[1]),
+    ),
+  };
+}
+
+function meanRichness(counts: readonly number[], total: number, size: number): number {
+  // C(total − count, size) / C(total, size): the probability that none of the category's observations is drawn.
+  return sum(
+    counts.map((count) => {
+      let absent = 1;
+      for (let drawn = 0; drawn < count; drawn++) absent *= Math.max(0, total - size - drawn) / (total - drawn);
+      return 1 - absent;
+    }),
+  );
+}
+
+/** @param logFactorials ln n! for n to `total` */
+function meanEntropy(counts: readonly number[], total: number, size: number, logFactorials: Float64Array): number {
   const logChoose = (n: number, k: number): number => logFactorials[n]! - logFactorials[k]! - logFactorials[n - k]!;
   const subsets = logChoose(total, size);
   let entropy = 0;
-  for (const count of seen) {
+  for (const count of counts) {
     for (let k = Math.max(1, size - (total - count)); k <= Math.min(count, size); k++) {
       const probability = Math.exp(logChoose(count, k) + logChoose(total - count, size - k) - subsets);
       entropy -= probability * (k / size) * Math.log(k / size);
     }
   }
-  const shares = seen.map((count) => count / total);
-  return effective(entropy, shares, total);
+  return entropy;
 }
 
-function effective(entropy: number, shares: readonly number[], total: number): Estimate {
-  const own = -sum(shares.map((p) => p * Math.log(p)));
-  const variance = Math.max(0, sum(shares.map((p) => p * Math.log(p) ** 2)) - own * own) / total;
-  const spread = Z95 * Math.sqrt(variance);
-  return {
-    value: Math.exp(entropy),
-    interval: [Math.max(1, Math.exp(entropy - spread)), Math.min(shares.length, Math.exp(entropy + spread))],
+/**
+ * Estimated shares of all categories. Of f₁ categories seen once and f₂ twice follow f₀ = ⌈(N−1)/N · f₁²/(2 f₂)⌉ unseen ones (Chao's
+ * estimate) with the share f₁ f₀/(N f₀ + f₁) together; the seen ones give it up, the rarest most: p(1 − λ(1 − p)^N).
+ */
+function estimatedShares(counts: readonly number[], total: number): number[] {
+  const once = counts.filter((count) => count === 1).length;
+  const twice = counts.filter((count) => count === 2).length;
+  const pairs = twice > 0 ? once ** 2 / (2 * twice) : (once * (once - 1)) / 2;
+  const unseen = Math.ceil(((total - 1) / total) * pairs);
+  const observed = counts.map((count) => count / total);
+  if (unseen === 0) return observed;
+  const missing = (once * unseen) / (total * unseen + once);
+  const given = observed.map((share) => share * (1 - share) ** total);
+  const scale = missing / sum(given);
+  return [
+    ...observed.map((share, i) => share - scale * given[i]!),
+    ...Array.from({ length: unseen }, () => missing / unseen),
+  ];
+}
+
+/** Draws how often each category comes up among so many observations; those that do not are left out. */
+function multinomial(shares: readonly number[], random: () => number): (observations: number) => number[] {
+  let below = 0;
+  const ends = Float64Array.from(shares, (share) => (below += share));
+  return (observations) => {
+    const drawn = Array.from({ length: observations }, () => {
+      const target = random() * below;
+      let [first, last] = [0, ends.length - 1];
+      while (first < last) {
+        const middle = (first + last) >> 1;
+        if (ends[middle]! > target) last = middle;
+        else first = middle + 1;
+      }
+      return first;
+    });
+    return countsOf(drawn);
   };
 }
 
-/** Probability that a category with `count` of `total` observations is not among `size` drawn: C(total − count, size) / C(total, size). */
-function absence(count: number, total: number, size: number): number {
-  let probability = 1;
-  for (let drawn = 0; drawn < count; drawn++) probability *= Math.max(0, total - size - drawn) / (total - drawn);
-  return probability;
-}
-
-function checkedTotal(counts: readonly number[], size: number): number {
-  const total = sum(counts);
-  if (!Number.isInteger(size) || size < 0 || size > total) {
-    throw new RangeError(`${size} observations cannot be drawn from ${total}`);
-  }
-  return total;
+function estimate(value: number, resamples: readonly number[]): Estimate {
+  const mean = sum(resamples) / resamples.length;
+  const variance = sum(resamples.map((resample) => (resample - mean) ** 2)) / (resamples.length - 1);
+  const spread = Z95 * Math.sqrt(variance);
+  return { value, interval: [Math.max(1, value - spread), value + spread] };
 }
 
 function logFactorialsTo(last: number): Float64Array {

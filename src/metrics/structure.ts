@@ -1,5 +1,5 @@
 /** The structural feature space of programs: depth of the syntax tree × cyclomatic complexity × lines × variables. */
-import { countsOf, type Estimate, rarefiedEffectiveNumber, rarefiedRichness } from './coverage.js';
+import { countsOf, type Estimate, rarefy } from './coverage.js';
 
 /** What is measured of a program. */
 export interface Structure {
@@ -51,10 +51,8 @@ export interface StructuralCoverage {
  * Null when `size` is 0. @throws RangeError when `size` is more than there are
  */
 export function structuralCoverage(structures: readonly Structure[], size: number): StructuralCoverage | null {
-  const counts = countsOf(structures.map(structureCell));
-  const cells = rarefiedRichness(counts, size);
-  const effectiveCells = rarefiedEffectiveNumber(counts, size);
-  return cells && effectiveCells && { cells, effectiveCells };
+  const spread = rarefy(countsOf(structures.map(structureCell)), size);
+  return spread && { cells: spread.richness, effectiveCells: spread.effective };
 }
 
 /** Mean of each feature; null for no program. */

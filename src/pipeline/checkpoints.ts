@@ -13,6 +13,10 @@ import type { Workspace } from './workspace.js';
 export const checkpointPath = (arm: string, step: number): string =>
   `checkpoints/${arm}/step-${String(step).padStart(6, '0')}`;
 
+/** An adversarial arm's auxiliary probe, fitted after a step; relative to the run folder, among the files of the arm's training. */
+export const auxiliaryProbePath = (arm: string, step: number): string =>
+  `checkpoints/${arm}/auxiliary-${String(step).padStart(6, '0')}.safetensors`;
+
 /** The checkpoint's folder, its adapter's digest checked. @throws UserError when the file is not the one that was written. */
 export function verifiedCheckpoint({ store }: Pick<Workspace, 'store'>, row: CheckpointRow): string {
   const folder = join(store.folder, row.path);
@@ -56,5 +60,5 @@ export async function trainedAdapter(workspace: Workspace, arm: string): Promise
   requireTrained(workspace, arm);
   const checkpoint = workspace.store.lastCheckpoint(arm);
   if (!checkpoint) return null;
-  return readAdapter(verifiedCheckpoint(workspace, checkpoint), (await workspace.policy()).config);
+  return readAdapter(verifiedCheckpoint(workspace, checkpoint), (await workspace.policy(arm)).config);
 }

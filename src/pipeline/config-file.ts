@@ -16,22 +16,27 @@ interface Override {
   readonly path: readonly string[];
 }
 
+/** What a comparison's file says beyond a run's: a run takes the rest of such a file, to be one of its seeds. */
+const COMPARISON_KEYS = ['seeds', 'parallel'] as const;
+
 /**
  * Read a YAML file and what it extends, apply overrides (`train.steps=20`), and check it.
  * @throws UserError with file, line or key, and what is wrong.
  */
 export function loadConfig(path: string, overrides: readonly string[] = []): Config {
-  return loadSettings(path, overrides, configSchema);
+  return loadSettings(path, overrides, configSchema, COMPARISON_KEYS);
 }
 
-/** {@link loadConfig} by another schema, of a file that holds more than a run's settings. */
+/** {@link loadConfig} by another schema; top-level keys that are to be passed over are taken out of the file, not out of overrides. */
 export function loadSettings<Schema extends z.ZodType>(
   path: string,
   overrides: readonly string[],
   schema: Schema,
+  passedOver: readonly string[] = [],
 ): z.output<Schema> {
   const file = findFile(path, 'configuration');
   const { document, fileOf } = readLayers(file);
+  for (const key of passedOver) if (document.has(key)) document.delete(key);
   const applied = overrides.map((override) => applyOverride(document, override));
   const parsed = schema.safeParse(plainValue(document, file));
   if (parsed.success) return parsed.data;

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { UserError } from '../errors.js';
+import { armTrain } from './arm-config.js';
 import { loadConfig } from './config-file.js';
-import { ensembleSize } from './config.js';
+import { ensembleSize, phasesNeeded } from './config.js';
 import { rescoredSteps } from './evaluate.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'propel-config-'));
@@ -40,8 +41,16 @@ describe('loadConfig', () => {
     ]);
     expect(config.train.steps).toBe(7);
     expect(config.train.klStop).toBeNull();
-    expect(config.arms['propel']!.probes).toBe(3);
+    expect(config.arms['propel']).toEqual({ reward: 'probe', probes: 3 });
     expect(config.policy.stops).toEqual(['\n']);
+  });
+
+  it('takes the file of a comparison for one of its seeds', () => {
+    const file = join(folder, 'comparison.yaml');
+    writeFileSync(file, `extends: ${join(process.cwd(), MICRO)}\nname: compared\nseeds: [4, 5]\nparallel: 2\n`);
+    const config = loadConfig(file, ['seed=4']);
+    expect(config).toEqual({ ...loadConfig(MICRO), name: 'compared', seed: 4 });
+    expect(refusal(() => loadConfig(file, ['seeds=[1]']))).toContain('unknown key seeds');
   });
 
   it('names an unknown key, wherever it stands', () => {
@@ -66,6 +75,77 @@ describe('loadConfig', () => {
     const file = join(folder, 'bad.yaml');
     writeFileSync(file, 'name: x\nseed: [1\nmodels: {}\n');
     expect(refusal(() => loadConfig(file))).toMatch(/bad\.yaml:\d+: not valid YAML/);
+  });
+});
+
+describe('arms', () => {
+  const withArm = (arm: unknown, ...overrides: string[]) =>
+    loadConfig(MICRO, [`arms=${JSON.stringify({ mine: arm })}`, ...overrides]);
+
+  it('fill in their own settings and no others', () => {
+    expect(withArm({ reward: 'solver', trials: 4000 }).arms['mine']).toEqual({ reward: 'solver', trials: 4000 });
+    expect(withArm({ reward: 'probe', adversarial: {} }).arms['mine']).toEqual({
+      reward: 'probe',
+      probes: 1,
+      adversarial: { every: 10, mine: 100, share: 0.5 },
+    });
+    expect(withArm({ reward: 'valid', crowding: { by: 'topic', weight: 0.5 } }).arms['mine']).toEqual({
+      reward: 'valid',
+      crowding: { by: 'topic', weight: 0.5, window: 2 },
+    });
+  });
+
+  it('override settings of the train section, and keep the others', () => {
+    const config = withArm({ reward: 'valid', train: { steps: 3, lora: { rank: 4 } } });
+    const train = armTrain(config.train, config.arms['mine']!);
+    expect(train).toEqual({ ...config.train, steps: 3, lora: { ...config.train.lora, rank: 4 } });
+    expect(config.arms['mine']).toEqual({ reward: 'valid', train: { steps: 3, lora: { rank: 4 } } });
+  });
+
+  it.each([
+    [{ reward: 'praise' }, 'arms.mine.reward: expected none, probe, solver, valid, random or length'],
+    [{}, 'arms.mine.reward: expected none, probe, solver, valid, random or length'],
+    [3, 'arms.mine: expected object, received number'],
+    [{ reward: 'solver', trials: 0 }, 'arms.mine.trials: Too small'],
+    [{ reward: 'solver', adversarial: { every: 5 } }, 'unknown key arms.mine.adversarial'],
+    [{ reward: 'none', train: { steps: 3 } }, 'unknown key arms.mine.train'],
+    [{ reward: 'valid', train: { stepz: 3 } }, 'unknown key arms.mine.train.stepz'],
+    [{ reward: 'probe', adversarial: { every: 5, mine: 0 } }, 'arms.mine.adversarial.mine: Too small'],
+    [
+      { reward: 'length', crowding: { by: 'activations', weight: 1 } },
+      'arms.mine.crowding.by: activations are those that a probe reads, and reward length has none; give topic',
+    ],
+    [
+      { reward: 'probe', train: { invalidPenalty: -1 } },
+      'arms.mine.train.invalidPenalty: the invalid penalty (-1) must be below the smallest reward of a valid task (-2.5)',
+    ],
+    [
+      { reward: 'probe', train: { rewardClip: 4 } },
+      'arms.mine.train.rewardClip: the invalid penalty (-3) must be below',
+    ],
+    [{ reward: 'solver', train: { invalidPenalty: 0 } }, 'smallest reward of a valid task (0)'],
+  ])('%j is refused', (arm, fault) => {
+    expect(refusal(() => withArm(arm))).toContain(fault);
+  });
+
+  it('hold the penalty below what their own valid tasks can earn', () => {
+    expect(
+      armTrain(withArm({ reward: 'solver' }, 'train.invalidPenalty=-0.5').train, { reward: 'solver' }),
+    ).toMatchObject({
+      invalidPenalty: -0.5,
+    });
+  });
+
+  it('need labels where their reward is learnt from them, and probes for a probe’s', () => {
+    const needed = (...rewards: string[]) =>
+      phasesNeeded(
+        loadConfig(MICRO, [
+          `arms=${JSON.stringify(Object.fromEntries(rewards.map((reward) => [reward, { reward }])))}`,
+        ]),
+      );
+    expect(needed('none', 'solver', 'valid', 'random')).toEqual({ labels: false, probes: false });
+    expect(needed('none', 'length')).toEqual({ labels: true, probes: false });
+    expect(needed('valid', 'probe')).toEqual({ labels: true, probes: true });
   });
 });
 

@@ -1,15 +1,15 @@
 /** The configuration of a run: one YAML file, checked once and trusted after. Every field documents itself (`propel config --schema`). */
 import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
-import { TARGET_MODULES } from '../lm/adapter.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import { POOLINGS } from '../lm/request-checks.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
-import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
-import type { AdvantageName } from '../rl/advantage.js';
+import { armSchema, armTrain, isTrained, needsLabels, smallestReward } from './arm-config.js';
+import type { RewardedArm } from './arm-config.js';
 import { dockerSchema, SANDBOX_KINDS } from './open-sandbox.js';
 import { solverProblems, solverSchema } from './solver-config.js';
+import { trainSchema } from './train-config.js';
 
 const count = (what: string) => z.int().positive().describe(what);
 const rate = (what: string) => z.number().positive().describe(what);
@@ -28,13 +28,6 @@ const featureSchema = z.strictObject({
   layer: z.int().min(0).describe('0: the embeddings; n: the residual stream after layer n.'),
   pooling: z.enum(POOLINGS).describe('mean over the tokens, or the last token.'),
 });
-
-const armSchema = z
-  .strictObject({
-    reward: z.enum(['none', 'probe']).describe('none: the generator as it is; probe: RL on the probe’s logit.'),
-    probes: z.int().min(1).default(1).describe('Members of the probe ensemble whose minimum is the reward.'),
-  })
-  .describe('One generator to train and evaluate.');
 
 /** A model: a checkpoint folder, or one of the Hugging Face hub that has been pulled. */
 const modelSetting = (what: string) =>
@@ -123,45 +116,7 @@ export const configSchema = z
           .describe('Share of the labels that are held out for the card.'),
       })
       .describe('The activation probe.'),
-    train: z
-      .strictObject({
-        steps: count('Policy updates.').default(40),
-        batch: z.int().min(2).default(96).describe('Samples a step; one alone has no advantage over others.'),
-        advantage: z
-          .enum(Object.keys(ADVANTAGE_ESTIMATORS) as [AdvantageName, ...AdvantageName[]])
-          .default('grpo')
-          .describe('Advantage estimator; a batch is one prompt’s group.'),
-        updates: count('Optimiser steps on each batch of samples.').default(1),
-        microBatch: count('Sequences in one forward and backward pass.').default(32),
-        lora: z
-          .strictObject({
-            rank: count('r').default(8),
-            alpha: rate('α; the adapter is scaled by α / r.').default(16),
-            targets: z
-              .array(z.enum(TARGET_MODULES))
-              .nonempty()
-              .default([...TARGET_MODULES]),
-          })
-          .prefault({}),
-        learningRate: rate('Of AdamW.').default(1e-4),
-        beta1: z.number().min(0).lt(1).default(0.9).describe('Of AdamW: decay of the first moment.'),
-        beta2: z.number().min(0).lt(1).default(0.95).describe('Of AdamW: decay of the second moment.'),
-        weightDecay: z.number().min(0).default(0).describe('Of AdamW, on matrices.'),
-        maxNorm: rate('Global gradient norm above which gradients are scaled down.').default(1),
-        clip: rate('ε of the clipped ratio.').default(0.2),
-        kl: z.number().min(0).default(0.1).describe('β, coefficient of the KL to the policy’s own start, in the loss.'),
-        klStop: z
-          .number()
-          .positive()
-          .nullable()
-          .default(null)
-          .describe('Stop an arm when the KL per sequence, in nats, passes this; null: never.'),
-        entropy: z.number().min(0).default(0).describe('Coefficient of the entropy bonus.'),
-        rewardClip: rate('Standardised logits are clipped to ± this.').default(2.5),
-        invalidPenalty: z.number().default(-3).describe('Reward of an invalid task; below −rewardClip.'),
-        checkpointEvery: count('Steps between checkpoints.').default(5),
-      })
-      .prefault({}),
+    train: trainSchema.prefault({}),
     arms: z.record(z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and dashes'), armSchema),
     evaluate: z
       .strictObject({
@@ -176,10 +131,8 @@ export const configSchema = z
       .prefault({}),
   })
   .superRefine((config, context) => {
-    const problem = penaltyProblem(config.train.invalidPenalty, -config.train.rewardClip);
-    if (problem) context.addIssue({ code: 'custom', path: ['train', 'invalidPenalty'], message: problem });
-    for (const { path, message } of solverProblems(config.solver, config.models.solver)) {
-      context.addIssue({ code: 'custom', path: [...path], message });
+    for (const fault of [...trainFaults(config), ...solverProblems(config.solver, config.models.solver)]) {
+      context.addIssue({ code: 'custom', ...fault });
     }
     if (!Object.keys(config.arms).length)
       context.addIssue({ code: 'custom', path: ['arms'], message: 'name at least one arm' });
@@ -194,7 +147,52 @@ export const configSchema = z
 
 export type Config = z.infer<typeof configSchema>;
 
+interface SettingFault {
+  readonly path: string[];
+  readonly message: string;
+}
+
+/** What only shows when the train section is taken as it is for each arm; one fault a setting. */
+function trainFaults(config: Pick<Config, 'train' | 'arms' | 'domain'>): SettingFault[] {
+  const trained = Object.entries(config.arms).flatMap(([name, arm]) => (isTrained(arm) ? [{ name, arm }] : []));
+  const faults = trained.flatMap(({ name, arm }) => armFaults(config, name, arm));
+  return faults.filter(({ path }, i) => faults.findIndex((other) => other.path.join() === path.join()) === i);
+}
+
+function armFaults(
+  { train, domain }: Pick<Config, 'train' | 'domain'>,
+  name: string,
+  arm: RewardedArm,
+): SettingFault[] {
+  const faults: SettingFault[] = [];
+  const settings = armTrain(train, arm);
+  /** Where a setting was given: in the arm, or in the section. */
+  const pathOf = (...keys: (keyof typeof settings)[]) => {
+    const given = keys.find((key) => arm.train && key in arm.train);
+    return given === undefined ? ['train', keys[0]!] : ['arms', name, 'train', given];
+  };
+  const penalty = penaltyProblem(settings.invalidPenalty, smallestReward(arm, settings));
+  if (penalty) faults.push({ path: pathOf('invalidPenalty', 'rewardClip'), message: penalty });
+  const types = domain.types.length;
+  if (settings.batch < 2 * types) {
+    faults.push({ path: pathOf('batch'), message: `needs at least two samples of each of the ${types} task types` });
+  }
+  if (arm.crowding?.by === 'activations' && arm.reward !== 'probe') {
+    faults.push({
+      path: ['arms', name, 'crowding', 'by'],
+      message: `activations are those that a probe reads, and reward ${arm.reward} has none; give topic`,
+    });
+  }
+  return faults;
+}
+
 /** Probes that a run trains: as many as its largest ensemble has members. */
 export function ensembleSize(config: Config): number {
   return Math.max(1, ...Object.values(config.arms).map((arm) => (arm.reward === 'probe' ? arm.probes : 0)));
+}
+
+/** The phases before training that a run's arms call for. */
+export function phasesNeeded({ arms }: Pick<Config, 'arms'>): { readonly labels: boolean; readonly probes: boolean } {
+  const all = Object.values(arms);
+  return { labels: all.some(needsLabels), probes: all.some(({ reward }) => reward === 'probe') };
 }

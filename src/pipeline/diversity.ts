@@ -1,6 +1,6 @@
 /** Diversity and per-type results of each arm's evaluation, from the store's rows. */
 import type { CodeTask } from '../domain/azr/index.js';
-import { countsOf, effectiveNumber } from '../metrics/coverage.js';
+import { countsOf, rarefy } from '../metrics/coverage.js';
 import { type Band, type Generation, type RateSummary, summariseRates } from '../metrics/frontier.js';
 import { duplicateShares, novelty, TaskIndex, type TaskText } from '../metrics/near-duplicates.js';
 import { meanStructure, structuralCoverage } from '../metrics/structure.js';
@@ -32,7 +32,7 @@ export function armDiversities(store: RunStore, arms: readonly string[]): ArmDiv
       texts: Math.min(texts, rows.length),
       duplicates: duplicateShares(written.slice(0, texts)),
       novelty: known && novelty(written, known),
-      effectiveTopics: effectiveNumber(countsOf(rows.map(({ topic }) => topic))),
+      effectiveTopics: rarefy(countsOf(rows.map(({ topic }) => topic)), rows.length)?.effective ?? null,
       coverage: structuralCoverage(structures, Math.min(texts, structures.length)),
       structure: meanStructure(structures),
     };

@@ -3,7 +3,7 @@ import type { CodeTask } from '../domain/azr/index.js';
 import type { Adapter } from '../lm/adapter.js';
 import { inBand, summariseEvaluation } from '../metrics/frontier.js';
 import type { Generation } from '../metrics/frontier.js';
-import type { BatchKey, LabelRow, TaskRow } from '../store/rows.js';
+import type { BatchKey, LabelRow, StepRow, TaskRow } from '../store/rows.js';
 import { taskId } from '../store/rows.js';
 import { attemptTasks, insertAttempted } from './attempts.js';
 import { requireTrained, trainedAdapter } from './checkpoints.js';
@@ -53,6 +53,7 @@ async function evaluateArm(workspace: Workspace, arm: string, adapter: Adapter |
     const key = { phase: PHASE, arm, batch } as const;
     const proposals = await propose(workspace, {
       key,
+      policy: await workspace.policy(arm),
       size: Math.min(size, generations - batch * size),
       adapter,
       temperature: config.policy.temperature,
@@ -105,10 +106,16 @@ export function rescoredSteps(steps: number, every: number): number[] {
   return Array.from({ length: steps }, (_, i) => i + 1).filter((step) => step === 1 || step % every === 0);
 }
 
-/** After training, let the solver attempt what some steps were rewarded for: claimed against measured, over the course of training. */
+/**
+ * After training, let the solver attempt what some steps were rewarded for: claimed against measured, over the course of training. A step
+ * that the solver has measured itself is left alone.
+ */
 async function rescoreSteps(workspace: Workspace, arm: string): Promise<void> {
   const { config, store } = workspace;
-  const steps = rescoredSteps(store.steps(arm).length, config.evaluate.rescoreEvery);
+  const trained = store.steps(arm);
+  const steps = rescoredSteps(trained.length, config.evaluate.rescoreEvery).filter(
+    (step) => trained[step - 1]!.measuredInBand === null,
+  );
   if (!steps.length) return;
   const progress = workspace.progress(`re-score ${arm}`);
   for (const [i, step] of steps.entries()) {
@@ -131,12 +138,12 @@ async function rescoreSteps(workspace: Workspace, arm: string): Promise<void> {
   progress.done(`${steps.length} steps`);
 }
 
-/** In band / valid of a re-scored step; null where it was not re-scored. */
-export function rescoredBandRate(
+/** In band / valid of a training step, measured in the loop or re-scored; null where it was neither. */
+export function measuredBandRate(
   { config, store }: Pick<Workspace, 'config' | 'store'>,
-  arm: string,
-  step: number,
+  { arm, step, measuredInBand }: StepRow,
 ): number | null {
+  if (measuredInBand !== null) return measuredInBand;
   const labels: Pick<LabelRow, 'passes'>[] = store.labelledTasks({ phase: PHASE, arm: rescoredArm(arm, step) });
   if (!labels.length) return null;
   return labels.filter(({ passes }) => inBand(passes, config.band)).length / labels.length;

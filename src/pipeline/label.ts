@@ -1,5 +1,5 @@
 /** Phase 1, label: the untrained generator writes tasks, the solver attempts each valid one K times. */
-import { RunError } from '../errors.js';
+import { RunError, UserError } from '../errors.js';
 import { inBand } from '../metrics/frontier.js';
 import { wilsonInterval } from '../metrics/interval.js';
 import { attemptTasks, insertAttempted } from './attempts.js';
@@ -23,12 +23,18 @@ export interface LabelSummary {
   readonly seconds: number;
 }
 
-const PHASE = 'label';
+export const PHASE = 'label';
+/** Among a run's versions: the file that its labels are imported from. */
+export const LABELS_FROM = 'labelsFrom';
 
 /** Gather labels until there are `label.tasks`, batch by batch. @throws RunError when `label.maxGenerations` did not give enough. */
 export async function label(workspace: Workspace): Promise<LabelSummary> {
   const { config, store } = workspace;
   if (!store.phaseFinished(PHASE, '')) {
+    if (store.run()!.versions[LABELS_FROM] !== undefined)
+      throw new UserError(
+        `${store.folder} is taking its labels from a file: go on with 'propel label --from', or start over with --fresh`,
+      );
     const progress = workspace.progress('label');
     const earlier = new Set(store.tasks({ phase: PHASE, arm: '', valid: true }).map((row) => row.rendered!));
     let labelled = store.labelledTasks({ phase: PHASE }).length;
@@ -46,6 +52,7 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
       const key = { phase: PHASE, arm: '', batch } as const;
       const proposals = await propose(workspace, {
         key,
+        policy: await workspace.policy(),
         size: config.label.batch,
         adapter: null,
         temperature: config.policy.temperature,
@@ -68,10 +75,10 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
     store.finishPhase(PHASE, '', 0);
     progress.done(`${labelled} labelled tasks`);
   }
-  return summarise(workspace);
+  return summariseLabels(workspace);
 }
 
-function summarise({ config, store }: Workspace): LabelSummary {
+export function summariseLabels({ config, store }: Workspace): LabelSummary {
   const labelled = store.labelledTasks({ phase: PHASE });
   const band = labelled.filter(({ passes }) => inBand(passes, config.band)).length;
   return {

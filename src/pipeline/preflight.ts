@@ -4,47 +4,55 @@ import { factorShapes } from '../lm/adapter.js';
 import { modelName } from '../lm/hub/cache.js';
 import { openModelFiles } from '../lm/language-model.js';
 import type { ModelFiles } from '../lm/language-model.js';
+import { armTrain, isTrained } from './arm-config.js';
+import type { RewardedArm } from './arm-config.js';
 import type { Config } from './config.js';
-import { findModel } from './models.js';
-
-/** By role; without a solver where an endpoint takes its place. */
-export type ModelFolders = Readonly<Record<'policy' | 'reference', string>> & { readonly solver?: string };
-
-/** The absolute folder of each model. @throws UserError for one that is neither a folder nor in the hub's cache. */
-export function modelFolders({ models }: Config): ModelFolders {
-  return {
-    policy: findModel(models.policy, 'models.policy'),
-    reference: findModel(models.reference, 'models.reference'),
-    ...(models.solver === null ? {} : { solver: findModel(models.solver, 'models.solver') }),
-  };
-}
+import { modelFolders, policySetting } from './model-folders.js';
+import type { TrainSettings } from './train-config.js';
 
 /**
  * Check the models against the configuration, before a run folder is opened and before anything is computed.
  * @throws UserError naming the file or the setting
  */
 export async function checkModels(config: Config): Promise<void> {
-  const folders = modelFolders(config);
+  const { armPolicies, ...folders } = modelFolders(config);
   const opened = new Map<string, ModelFiles>();
-  for (const [role, folder] of Object.entries(folders)) {
-    if (!opened.has(folder)) opened.set(folder, await openModel(role, folder));
+  const open = async (setting: string, folder: string): Promise<ModelFiles> => {
+    const files = opened.get(folder) ?? (await openModel(setting, folder));
+    opened.set(folder, files);
+    return files;
+  };
+  const policy = await open('models.policy', folders.policy);
+  const reference = await open('models.reference', folders.reference);
+  checkSampling('policy', config.policy, folders.policy, policy);
+  if (folders.solver !== null) {
+    const solver = await open('models.solver', folders.solver);
+    checkSampling('solver', config.solver, folders.solver, solver);
+    checkSolverRoom(config, solver, folders.solver);
   }
-  checkSampling('policy', config.policy, folders.policy, opened.get(folders.policy)!);
-  checkTargets(config, opened.get(folders.policy)!);
-  if (folders.solver !== undefined) {
-    checkSampling('solver', config.solver, folders.solver, opened.get(folders.solver)!);
-    checkSolverRoom(config, opened.get(folders.solver)!, folders.solver);
+  checkLayers(config.probe.features, folders.reference, reference.config.layers);
+  for (const [arm, folder] of armPolicies) {
+    const own = await open(policySetting(arm), folder);
+    checkSampling('policy', config.policy, folder, own, `${policySetting(arm)}: `);
   }
-  checkLayers(config.probe.features, folders.reference, opened.get(folders.reference)!.config.layers);
+  for (const [arm, settings] of Object.entries(config.arms)) {
+    if (!isTrained(settings)) continue;
+    const folder = armPolicies.get(arm) ?? folders.policy;
+    checkTargets(
+      armTrain(config.train, settings),
+      await open(policySetting(arm), folder),
+      targetsSetting(arm, settings),
+    );
+  }
 }
 
-async function openModel(role: string, folder: string): Promise<ModelFiles> {
+async function openModel(setting: string, folder: string): Promise<ModelFiles> {
   try {
     return await openModelFiles(folder);
   } catch (cause) {
     if (!(cause instanceof UserError)) throw cause;
     const advice = 'give the folder of a whole checkpoint, or fetch it again';
-    throw new UserError(`models.${role}: ${cause.message}; ${advice}`, { cause });
+    throw new UserError(`${setting}: ${cause.message}; ${advice}`, { cause });
   }
 }
 
@@ -54,18 +62,19 @@ function checkSampling(
   settings: Pick<Config['policy'], 'maxNewTokens' | 'stops'>,
   folder: string,
   files: ModelFiles,
+  whose = '',
 ): void {
   const { maxPositions } = files.config;
   if (settings.maxNewTokens >= maxPositions) {
     throw new UserError(
-      `${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${modelName(folder)}; lower it`,
+      `${whose}${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${modelName(folder)}; lower it`,
     );
   }
   settings.stops.forEach((stop, i) => {
     try {
       files.tokenizer.singleToken(stop);
     } catch (cause) {
-      throw new UserError(`${role}.stops.${i}: ${(cause as Error).message} (${folder})`, { cause });
+      throw new UserError(`${whose}${role}.stops.${i}: ${(cause as Error).message} (${folder})`, { cause });
     }
   });
 }
@@ -80,14 +89,19 @@ function checkSolverRoom({ policy, solver }: Config, { config, tokenizer }: Mode
   );
 }
 
-/** Every module that is to be adapted is one of the policy's own. */
-function checkTargets({ train }: Config, { config }: ModelFiles): void {
+/** Every module that is to be adapted is one of the generator's own. */
+function checkTargets({ lora }: TrainSettings, { config }: ModelFiles, setting: string): void {
   try {
-    factorShapes(config, train.lora);
+    factorShapes(config, lora);
   } catch (cause) {
     if (!(cause instanceof UserError)) throw cause;
-    throw new UserError(`train.lora.targets: ${cause.message}`, { cause });
+    throw new UserError(`${setting}: ${cause.message}`, { cause });
   }
+}
+
+/** Where the modules that an arm adapts are named: in the arm itself, or in the section. */
+function targetsSetting(arm: string, { train }: RewardedArm): string {
+  return train?.lora?.targets === undefined ? 'train.lora.targets' : `arms.${arm}.train.lora.targets`;
 }
 
 function checkLayers(features: Config['probe']['features'], folder: string, layers: number): void {

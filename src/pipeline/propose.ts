@@ -1,6 +1,7 @@
 /** Propose and check: sampled completions as rows of tasks, with the tasks that came out valid. */
 import { computedOutput, type CodeTask } from '../domain/azr/index.js';
 import type { Adapter } from '../lm/adapter.js';
+import type { LanguageModel } from '../lm/language-model.js';
 import type { Completion } from '../lm/request-checks.js';
 import { deriveSeed } from '../metrics/random.js';
 import type { SyntaxFacts } from '../sandbox/sandbox.js';
@@ -16,8 +17,13 @@ export interface Proposal {
   readonly completion: Completion;
 }
 
+/** A proposal that came out valid. */
+export type ValidProposal = Proposal & { readonly task: CodeTask };
+
 export interface ProposeOptions {
   readonly key: BatchKey;
+  /** Who writes. */
+  readonly policy: LanguageModel;
   readonly size: number;
   readonly adapter: Adapter | null;
   readonly temperature: number;
@@ -31,7 +37,7 @@ export interface ProposeOptions {
 export async function propose(workspace: Workspace, options: ProposeOptions): Promise<Proposal[]> {
   const { config, domain } = workspace;
   const { key } = options;
-  const { tokenizer } = await workspace.policy();
+  const { tokenizer } = options.policy;
   const samples = await sampleKinds(workspace, options);
   options.onSampled?.();
   const texts = samples.map(({ completion }) => tokenizer.decode(completion.tokens));
@@ -64,7 +70,8 @@ export async function propose(workspace: Workspace, options: ProposeOptions): Pr
   });
 }
 
-function structureOf(facts: SyntaxFacts | null): TaskRow['structure'] {
+/** Of a program's syntax facts. */
+export function structureOf(facts: SyntaxFacts | null): TaskRow['structure'] {
   if (facts === null) return null;
   const { depth, cyclomatic, lines, variables } = facts;
   return { depth, cyclomatic, lines, variables };
@@ -80,8 +87,7 @@ interface Sample {
 /** The batch's completions, dealt out over the domain's kinds: each kind has one prompt and a random stream of its own. */
 async function sampleKinds(workspace: Workspace, options: ProposeOptions): Promise<Sample[]> {
   const { config, domain } = workspace;
-  const { key } = options;
-  const policy = await workspace.policy();
+  const { key, policy } = options;
   const { tokenizer } = policy;
   const promptSeed = deriveSeed(config.seed, `prompt ${key.phase} ${key.arm}`, key.batch);
   const stops = [...new Set([...tokenizer.ends, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])];

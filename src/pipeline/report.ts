@@ -8,11 +8,14 @@ import { writeReport } from '../report/html.js';
 import type { ProbeReport, ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
 import type { ArmResult, Results } from '../report/results.js';
+import type { Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
+import { isTrained, needsLabels } from './arm-config.js';
 import type { Config } from './config.js';
-import { armGenerations, rescoredBandRate } from './evaluate.js';
+import { armGenerations, measuredBandRate } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
+import { minedBy } from './mining.js';
 import { probeReports } from './probe-report.js';
 import { accountOf } from './solver-account.js';
 
@@ -59,8 +62,10 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
   const diversities = armDiversities(store, arms);
   const evaluations = store.evaluations();
   return arms.map((arm, i) => {
-    const trained = config.arms[arm]!.reward !== 'none';
+    const settings = config.arms[arm]!;
+    const seconds = (phase: Phase, of: string) => ({ [phase]: store.secondsOf(phase, of) });
     const stored = evaluations.get(arm) as unknown as StoredEvaluation;
+    const mined = minedBy(store, arm, settings);
     return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts: diversities[i]!.texts }), {
       name: arm,
       seed: config.seed,
@@ -71,13 +76,15 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
       claimedInBand: stored.claimedInBand,
       measuredInBand: stored.measuredInBand,
       solverTrials: {
-        offline: trained ? store.countTrials('label') : 0,
+        offline: needsLabels(settings) ? store.countTrials('label') : 0,
         inLoop: store.countTrials('train-generator', arm),
       },
+      ...(mined && { mined }),
       seconds: {
-        ...(trained ? { label: store.secondsOf('label', ''), 'train-probe': store.secondsOf('train-probe', '') } : {}),
-        ...(trained ? { 'train-generator': store.secondsOf('train-generator', arm) } : {}),
-        evaluate: store.secondsOf('evaluate', arm),
+        ...(needsLabels(settings) ? seconds('label', '') : {}),
+        ...(settings.reward === 'probe' ? seconds('train-probe', '') : {}),
+        ...(isTrained(settings) ? seconds('train-generator', arm) : {}),
+        ...seconds('evaluate', arm),
       },
     });
   });
@@ -109,7 +116,7 @@ function reportData(source: Source, title: string, results: Results, arms: reado
       .filter((arm) => store.steps(arm).length)
       .map((arm) => ({
         arm,
-        steps: store.steps(arm).map((row) => ({ ...row, measuredInBand: rescoredBandRate(source, arm, row.step) })),
+        steps: store.steps(arm).map((row) => ({ ...row, measuredInBand: measuredBandRate(source, row) })),
       })),
     topics: arms.map((arm) => ({
       arm,
@@ -126,7 +133,7 @@ function sampleTasks({ store }: Source, arm: string): SampleTask[] {
     .tasks({ phase: 'evaluate', arm })
     .slice(0, SAMPLES)
     .map((row) => ({
-      text: row.rendered ?? row.completion,
+      ...taskText(row),
       valid: row.valid,
       outcome: row.outcome,
       output: row.output,

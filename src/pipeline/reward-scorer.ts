@@ -6,7 +6,7 @@ import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import { loadProbe } from '../probe/probe-file.js';
 import { scoreTexts } from '../probe/probe.js';
 import { sigmoid } from '../reward/band-logit.js';
-import { probeRewards } from '../reward/probe-reward.js';
+import { probeReward } from '../reward/probe-reward.js';
 import type { Config } from './config.js';
 import { openSandbox } from './open-sandbox.js';
 import { findModel } from './models.js';
@@ -38,11 +38,8 @@ export async function openRewardScorer({ config, probes: files, reference: folde
     const loaded = paths.map((path) => loadProbe(path, reference));
     const sandbox = await openSandbox({ ...config.sandbox, limits: config.domain.limits }, progress);
     const probes = loaded.map(({ probe }) => probe);
-    const settings = {
-      scales: probes.map(({ scale }) => scale),
-      clip: config.train.rewardClip,
-      penalty: config.train.invalidPenalty,
-    };
+    const scales = probes.map(({ scale }) => scale);
+    const { rewardClip, invalidPenalty } = config.train;
     return {
       kinds: domain.kinds,
       probes: loaded.map(({ card }) => card.name),
@@ -57,7 +54,8 @@ export async function openRewardScorer({ config, probes: files, reference: folde
         const scored = await scoreTexts(reference, probes, texts);
         return texts.map((_, i) => scored.map((own) => own[i]!));
       },
-      reward: (logits: readonly number[] | null) => probeRewards([logits], settings)[0]!,
+      reward: (logits: readonly number[] | null) =>
+        logits === null ? invalidPenalty : probeReward(logits, scales, rewardClip),
       bandProbability: (logits: readonly number[]) => sigmoid(Math.min(...logits)),
       async close() {
         await Promise.allSettled([sandbox.close(), engine.close()]);

@@ -1,10 +1,13 @@
-/** The whole of a run: label → train-probe → train-generator → evaluate → report. */
+/** The whole of a run: label → train-probe → train-generator → evaluate → report; the first two where an arm learns its reward from labels. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
 import type { Results } from '../report/results.js';
 import { DATABASE_FILE } from '../store/database.js';
 import type { Phase } from '../store/rows.js';
+import { isTrained } from './arm-config.js';
+import { phasesNeeded } from './config.js';
+import type { Config } from './config.js';
 import { evaluate } from './evaluate.js';
 import { label } from './label.js';
 import { report } from './report.js';
@@ -17,8 +20,9 @@ import type { RunOptions } from './workspace.js';
 /** Run all phases that are not done, and write the report. @throws Stopped when the user asks to stop. */
 export async function run(options: RunOptions): Promise<Results> {
   await inWorkspace(options, async (workspace) => {
-    await label(workspace);
-    await trainProbe(workspace);
+    const needed = phasesNeeded(options.config);
+    if (needed.labels) await label(workspace);
+    if (needed.probes) await trainProbe(workspace);
     await trainGenerator(workspace);
     await evaluate(workspace);
   });
@@ -41,7 +45,7 @@ export async function inWorkspace<Result>(
 }
 
 /**
- * Work on a later phase in the folder of a run that has been begun. With `fresh` that phase and what comes after it start over, with new
+ * Work on a later phase in the folder of a run that has been begun, or that the phase itself can begin. With `fresh` that phase and what comes after it start over, with new
  * settings if theirs have changed; what they build on stays.
  * @throws UserError, before anything is written or removed, when the run is not begun or its earlier settings were others
  */
@@ -50,9 +54,14 @@ export async function inBegunRun<Result>(
   phase: Exclude<Phase, 'label'>,
   work: (workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
-  const { folder } = options;
-  if (!existsSync(join(folder, DATABASE_FILE))) {
-    throw new UserError(`${folder} holds no run yet: run 'propel label' first, or give the run's folder with --out`);
-  }
-  return inWorkspace(options, work, phase);
+  const { folder, config } = options;
+  if (existsSync(join(folder, DATABASE_FILE))) return inWorkspace(options, work, phase);
+  if (canBegin(config, phase)) return inWorkspace(options, work);
+  throw new UserError(`${folder} holds no run yet: run 'propel label' first, or give the run's folder with --out`);
+}
+
+/** Whether the phase builds on none before it: no arm learns its reward from labels, or no arm is trained. */
+function canBegin(config: Config, phase: Phase): boolean {
+  if (phase === 'train-generator') return !phasesNeeded(config).labels;
+  return phase === 'evaluate' && !Object.values(config.arms).some(isTrained);
 }

@@ -35,6 +35,7 @@ export async function sampleTasks(
   const adapter = await trainedAdapter(workspace, arm);
   const proposals = await propose(workspace, {
     key: { phase: 'evaluate', arm: `${arm}/sample`, batch: stream },
+    policy: await workspace.policy(arm),
     size: count,
     adapter,
     temperature: workspace.config.policy.temperature,

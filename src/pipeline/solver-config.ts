@@ -78,7 +78,7 @@ const OF_ENDPOINTS = ['model', 'apiKeyEnv', 'prices'] as const;
 export function solverProblems(
   solver: SolverConfig,
   checkpoint: string | null,
-): { readonly path: readonly string[]; readonly message: string }[] {
+): { readonly path: string[]; readonly message: string }[] {
   const { endpoint } = solver;
   if (endpoint === null) {
     if (checkpoint === null) {

@@ -1,27 +1,36 @@
 /**
- * Phase 3, train-generator. One step: propose → parse and check → score by the probe → reward → advantage → update → record.
- * No solver runs here.
+ * Phase 3, train-generator. One step: propose → parse and check → score → reward → advantage → update → record.
+ * How an arm scores is in arm-reward.ts; but for solver-in-the-loop arms, no solver runs within a step.
  */
 import { UserError } from '../errors.js';
 import { initialAdapter } from '../lm/adapter.js';
 import type { Adapter } from '../lm/adapter.js';
-import type { TrainerThread } from '../lm/language-model.js';
+import type { LanguageModel, TrainerThread } from '../lm/language-model.js';
 import { freshState } from '../lm/trainer.js';
 import type { TrainerState } from '../lm/trainer.js';
 import { deriveSeed } from '../metrics/random.js';
-import { probeRewards } from '../reward/probe-reward.js';
+import { gate } from '../reward/gate.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
 import { ADAPTER_FILE, dropOptimiserState, writeTrainingCheckpoint } from '../rl/checkpoint.js';
 import { updatePolicy } from '../rl/policy-update.js';
+import type { UpdateSettings } from '../rl/policy-update.js';
 import { sha256OfFile } from '../store/files.js';
 import type { StepRow, StepScoreRow } from '../store/rows.js';
 import { join } from 'node:path';
+import { armTrain, isTrained, needsLabels } from './arm-config.js';
+import type { RewardedArm } from './arm-config.js';
+import { openArmCrowding } from './arm-crowding.js';
+import type { ArmCrowding } from './arm-crowding.js';
+import { openArmReward } from './arm-reward.js';
+import type { ArmReward } from './arm-reward.js';
+import { insertAttempted } from './attempts.js';
 import { checkpointedState, checkpointPath } from './checkpoints.js';
-import type { Config } from './config.js';
-import { openArmProbes, scoreTasks } from './probe-scores.js';
-import type { ArmProbe } from './probe-scores.js';
+import { isMiningStep, minedBy } from './mining.js';
+import type { MinedTotals } from './mining.js';
 import { propose } from './propose.js';
+import type { Proposal, ValidProposal } from './propose.js';
 import type { Progress } from './progress.js';
+import type { TrainSettings } from './train-config.js';
 import type { Workspace } from './workspace.js';
 
 const PHASE = 'train-generator';
@@ -35,101 +44,147 @@ export interface TrainedArm {
   readonly validity: number;
   readonly klPerSequence: number;
   readonly claimedInBand: number | null;
+  readonly measuredInBand: number | null;
+  /** Graded solver attempts in the loop, or at what was mined. */
+  readonly solverTrials: number;
+  /** Tasks mined for auxiliary probes, and how many of them were out of band; null for an arm that mines none. */
+  readonly mined: MinedTotals | null;
   /** The last checkpoint's folder. */
   readonly checkpoint: string;
   readonly seconds: number;
 }
 
-/** Train every arm that has a reward and is not yet trained. @throws UserError when the probes are not trained. */
+/** Train every arm that has a reward and is not yet trained. @throws UserError when what its reward is learnt from is not there. */
 export async function trainGenerator(workspace: Workspace): Promise<TrainedArm[]> {
   const { config, store } = workspace;
-  const trained = Object.keys(config.arms).filter((arm) => config.arms[arm]!.reward !== 'none');
-  const pending = trained.filter((arm) => !store.phaseFinished(PHASE, arm));
-  if (pending.length && !store.phaseFinished('train-probe', '')) {
-    throw new UserError(`arm ${pending[0]} needs a probe, which is not trained yet: run 'propel train-probe' first`);
-  }
-  for (const arm of pending) await trainArm(workspace, arm, await openArmProbes(workspace, arm));
-  return Object.keys(config.arms).flatMap((arm) => {
-    const last = store.steps(arm).at(-1);
-    if (!last) return [];
-    const { step, rewardMean, validity, klPerSequence, claimedInBand } = last;
-    const checkpoint = join(store.folder, store.lastCheckpoint(arm)!.path);
-    return [
-      {
-        arm,
-        steps: step,
-        rewardMean,
-        validity,
-        klPerSequence,
-        claimedInBand,
-        checkpoint,
-        seconds: store.secondsOf(PHASE, arm),
-      },
-    ];
-  });
+  const trained = Object.entries(config.arms).flatMap(([arm, settings]) =>
+    isTrained(settings) ? [{ arm, settings }] : [],
+  );
+  const pending = trained.filter(({ arm }) => !store.phaseFinished(PHASE, arm));
+  for (const { arm, settings } of pending) requireRewardSource(workspace, arm, settings);
+  for (const { arm, settings } of pending) await trainArm(workspace, arm, settings);
+  return trained.map(({ arm, settings }) => summarise(workspace, arm, settings));
 }
 
-async function trainArm(workspace: Workspace, arm: string, probes: readonly ArmProbe[]): Promise<void> {
+function requireRewardSource({ store }: Workspace, arm: string, settings: RewardedArm): void {
+  if (settings.reward === 'probe' && !store.phaseFinished('train-probe', '')) {
+    throw new UserError(`arm ${arm} needs a probe, which is not trained yet: run 'propel train-probe' first`);
+  }
+  if (needsLabels(settings) && !store.phaseFinished('label', '')) {
+    throw new UserError(`arm ${arm} needs labels, which are not there yet: run 'propel label' first`);
+  }
+}
+
+function summarise({ store }: Workspace, arm: string, settings: RewardedArm): TrainedArm {
+  const { step, rewardMean, validity, klPerSequence, claimedInBand, measuredInBand } = store.steps(arm).at(-1)!;
+  return {
+    arm,
+    steps: step,
+    rewardMean,
+    validity,
+    klPerSequence,
+    claimedInBand,
+    measuredInBand,
+    solverTrials: store.countTrials(PHASE, arm),
+    mined: minedBy(store, arm, settings),
+    checkpoint: join(store.folder, store.lastCheckpoint(arm)!.path),
+    seconds: store.secondsOf(PHASE, arm),
+  };
+}
+
+async function trainArm(workspace: Workspace, arm: string, settings: RewardedArm): Promise<void> {
   const { config, store } = workspace;
-  const { train } = config;
-  const policy = await workspace.policy();
-  const start = await startingPoint(workspace, arm);
+  const train = armTrain(config.train, settings);
+  const policy = await workspace.policy(arm);
+  const start = await startingPoint(workspace, arm, policy, train);
   store.truncateAfter(arm, start.step);
-  const trainer = await policy.train(train.lora, start);
-  const earlier = new Set(store.tasks({ phase: PHASE, arm, valid: true }).map((row) => row.rendered!));
+  const context: StepContext = {
+    arm,
+    train,
+    policy,
+    trainer: await policy.train(train.lora, start),
+    reward: await openArmReward(workspace, arm, settings),
+    crowding: await openArmCrowding(workspace, arm, settings, start.step),
+    earlier: new Set(store.tasks({ phase: PHASE, arm, valid: true }).map((row) => row.rendered!)),
+  };
+  const { trainer, reward } = context;
   const progress = workspace.progress(`train-generator ${arm}`);
   let last = start.step;
-  const beyondKl = (row: StepRow | undefined) =>
-    train.klStop !== null && row !== undefined && row.klPerSequence > train.klStop;
-  let stoppedByKl = beyondKl(store.steps(arm).at(-1));
-  for (let step = start.step + 1; step <= train.steps && !stoppedByKl; step++) {
+  let stopped = whyStopped(workspace, settings, train, store.steps(arm).at(-1));
+  for (let step = start.step + 1; step <= train.steps && !stopped; step++) {
     workspace.checkpoint();
     progress.update(step - 1, train.steps);
-    const row = await trainStep(workspace, { arm, step, probes, trainer, earlier });
-    stoppedByKl = beyondKl(row);
-    if (step % train.checkpointEvery === 0 || step === train.steps || stoppedByKl) {
-      saveCheckpoint(workspace, arm, step, await trainer.state(), last);
+    await reward.prepare?.(step);
+    const row = await trainStep(workspace, context, step);
+    stopped = whyStopped(workspace, settings, train, row);
+    if (step % train.checkpointEvery === 0 || step === train.steps || stopped || minesAfter(settings, step)) {
+      saveCheckpoint(workspace, context, step, await trainer.state(), last);
       last = step;
     }
     report(progress, row, train);
   }
   await trainer.release();
-  store.finishPhase(PHASE, arm, 0);
-  progress.done(stoppedByKl ? `stopped at step ${last}: KL above ${train.klStop} nats` : `${train.steps} steps`);
+  const mining = store.minings(arm).reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
+  store.finishPhase(PHASE, arm, mining);
+  progress.done(stopped ? `stopped at step ${last}: ${stopped}` : `${train.steps} steps`);
 }
 
-function report(progress: Progress, row: StepRow, train: Config['train']): void {
+/** Why an arm's training ends with a step, before its last; null when it goes on. */
+function whyStopped(
+  { store }: Workspace,
+  settings: RewardedArm,
+  { klStop }: TrainSettings,
+  row: StepRow | undefined,
+): string | null {
+  if (!row) return null;
+  if (klStop !== null && row.klPerSequence > klStop) return `KL above ${klStop} nats`;
+  if (settings.reward !== 'solver' || settings.trials === undefined) return null;
+  const spent = store.countTrials(PHASE, row.arm);
+  return spent >= settings.trials ? `${spent} of ${settings.trials} solver trials spent` : null;
+}
+
+function minesAfter(settings: RewardedArm, step: number): boolean {
+  return settings.reward === 'probe' && settings.adversarial !== undefined && isMiningStep(settings.adversarial, step);
+}
+
+function report(progress: Progress, row: StepRow, train: TrainSettings): void {
   const claimed = row.claimedInBand === null ? '' : `, claimed in band ${row.claimedInBand.toFixed(2)}`;
+  const measured = row.measuredInBand === null ? '' : `, measured in band ${row.measuredInBand.toFixed(2)}`;
   progress.update(
     row.step,
     train.steps,
-    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}, KL ${row.klPerSequence.toFixed(2)}`,
+    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}`,
   );
 }
 
 /** A fresh adapter's state, or that of the arm's last checkpoint. */
-async function startingPoint(workspace: Workspace, arm: string): Promise<TrainerState> {
+async function startingPoint(
+  workspace: Workspace,
+  arm: string,
+  policy: LanguageModel,
+  train: TrainSettings,
+): Promise<TrainerState> {
   const { config, store } = workspace;
   const checkpoint = store.lastCheckpoint(arm);
   if (checkpoint) return checkpointedState(workspace, checkpoint);
-  const { config: decoder } = await workspace.policy();
-  return freshState(initialAdapter(decoder, config.train.lora, deriveSeed(config.seed, `adapter ${arm}`, 0)).factors);
+  return freshState(initialAdapter(policy.config, train.lora, deriveSeed(config.seed, `adapter ${arm}`, 0)).factors);
 }
 
 interface StepContext {
   readonly arm: string;
-  readonly step: number;
-  readonly probes: readonly ArmProbe[];
+  /** The train section as it is for the arm. */
+  readonly train: TrainSettings;
+  readonly policy: LanguageModel;
   readonly trainer: TrainerThread;
-  /** Rendered texts of the arm's earlier valid tasks; this step's are added. */
+  readonly reward: ArmReward;
+  readonly crowding: ArmCrowding | null;
+  /** Rendered texts of the arm's earlier valid tasks; each step's are added. */
   readonly earlier: Set<string>;
 }
 
-async function trainStep(workspace: Workspace, context: StepContext): Promise<StepRow> {
-  const { config, store } = workspace;
-  const { train } = config;
-  const { arm, step, probes, trainer, earlier } = context;
-  const policy = await workspace.policy();
+async function trainStep(workspace: Workspace, context: StepContext, step: number): Promise<StepRow> {
+  const { config, store, domain } = workspace;
+  const { arm, train, policy, trainer, earlier } = context;
   const adapter: Adapter = { layout: train.lora, factors: await trainer.values() };
   const clock = stopwatch();
 
@@ -137,47 +192,32 @@ async function trainStep(workspace: Workspace, context: StepContext): Promise<St
   const key = { phase: PHASE, arm, batch: step } as const;
   const proposals = await propose(workspace, {
     key,
+    policy,
     size: train.batch,
     adapter,
     temperature: 1,
     earlier: config.domain.validity.rejectRepeats ? earlier : null,
     onSampled: () => (proposeSeconds = clock()),
   });
+  const valid = proposals.filter(isValid);
   const checkSeconds = clock();
 
-  const valid = proposals.filter(({ row }) => row.valid);
-  const scores = await scoreTasks(
-    workspace,
-    probes,
-    valid.map(({ row }) => row.rendered!),
-  );
-  const logits = new Map(valid.map(({ row }, i) => [row.id, scores.logits[i]!]));
-  const rewards = probeRewards(
-    proposals.map(({ row }) => logits.get(row.id) ?? null),
-    { scales: probes.map(({ probe }) => probe.scale), clip: train.rewardClip, penalty: train.invalidPenalty },
-  );
-  const advantages = ADVANTAGE_ESTIMATORS[train.advantage](
-    rewards,
-    proposals.map(({ row }) => workspace.domain.kinds.indexOf(row.type)),
-  );
+  const scores = await context.reward.score(step, valid);
+  const earned = context.crowding
+    ? await context.crowding.charge(
+        valid.map(({ row }) => row),
+        scores.rewards,
+      )
+    : scores.rewards;
+  const earnedBy = new Map(valid.map(({ row }, i) => [row.id, earned[i]!]));
+  const rewards = proposals.map(({ row }) => gate(row.valid, earnedBy.get(row.id) ?? Number.NaN, train.invalidPenalty));
+  // The samples of a kind share a prompt, and are one group.
+  const groups = proposals.map(({ row }) => domain.kinds.indexOf(row.type));
+  const advantages = ADVANTAGE_ESTIMATORS[train.advantage](rewards, groups);
   const scoreSeconds = clock();
 
   const rollouts = proposals.map(({ prompt, completion }, i) => ({ prompt, ...completion, advantage: advantages[i]! }));
-  const update = await updatePolicy(policy, trainer, rollouts, {
-    updates: train.updates,
-    microBatch: train.microBatch,
-    clip: train.clip,
-    kl: train.kl,
-    entropy: train.entropy,
-    optimiser: {
-      learningRate: train.learningRate,
-      beta1: train.beta1,
-      beta2: train.beta2,
-      epsilon: 1e-8,
-      weightDecay: train.weightDecay,
-      maxNorm: train.maxNorm,
-    },
-  });
+  const update = await updatePolicy(policy, trainer, rollouts, updateSettings(train));
   const updateSeconds = clock();
 
   const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length;
@@ -191,21 +231,26 @@ async function trainStep(workspace: Workspace, context: StepContext): Promise<St
     gradientNorm: update.gradientNorm,
     loss: update.loss,
     entropy: update.entropy,
-    claimedInBand: scores.claimed.length ? scores.claimed.reduce((a, b) => a + b, 0) / scores.claimed.length : null,
-    measuredInBand: null,
-    solverTrials: 0,
+    claimedInBand: scores.claimedInBand,
+    measuredInBand: scores.measuredInBand,
+    solverTrials: scores.attempts.length,
     proposeSeconds,
     checkSeconds,
     scoreSeconds,
     updateSeconds,
   };
-  const stepScores = proposals.map(({ row: task }, i): StepScoreRow => {
-    const own = logits.get(task.id);
-    const named = own ? Object.fromEntries(probes.map(({ name }, j) => [name, own[j]!])) : null;
-    return { taskId: task.id, arm, step, logits: named, reward: rewards[i]!, advantage: advantages[i]! };
-  });
+  const logits = new Map(valid.map(({ row: task }, i) => [task.id, scores.logits?.[i] ?? null]));
+  const stepScores = proposals.map(({ row: task }, i): StepScoreRow => ({
+    taskId: task.id,
+    arm,
+    step,
+    logits: logits.get(task.id) ?? null,
+    reward: rewards[i]!,
+    advantage: advantages[i]!,
+  }));
   store.commitBatch(key, proposeSeconds + checkSeconds + scoreSeconds + updateSeconds, () => {
     store.insertTasks(proposals.map((proposal) => proposal.row));
+    insertAttempted(store, key, scores);
     store.insertStep(row);
     store.insertStepScores(stepScores);
   });
@@ -213,17 +258,27 @@ async function trainStep(workspace: Workspace, context: StepContext): Promise<St
   return row;
 }
 
+function isValid(proposal: Proposal): proposal is ValidProposal {
+  return proposal.task !== null;
+}
+
+function updateSettings(train: TrainSettings): UpdateSettings {
+  const { updates, microBatch, clip, kl, entropy, learningRate, beta1, beta2, weightDecay, maxNorm } = train;
+  const optimiser = { learningRate, beta1, beta2, epsilon: 1e-8, weightDecay, maxNorm };
+  return { updates, microBatch, clip, kl, entropy, optimiser };
+}
+
 /** Write the files, then the row that names them; the state that this one replaces goes last. */
 function saveCheckpoint(
   { config, store }: Workspace,
-  arm: string,
+  { arm, train }: StepContext,
   step: number,
   state: TrainerState,
   last: number,
 ): void {
   const path = checkpointPath(arm, step);
   const folder = join(store.folder, path);
-  writeTrainingCheckpoint(folder, state, config.train.lora, config.models.policy);
+  writeTrainingCheckpoint(folder, state, train.lora, config.arms[arm]!.policy ?? config.models.policy);
   store.insertCheckpoint({ arm, step, path, sha256: sha256OfFile(join(folder, ADAPTER_FILE)) });
   if (last > 0) dropOptimiserState(join(store.folder, checkpointPath(arm, last)));
 }

@@ -3,7 +3,6 @@ import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import type { CodeTask, TopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
 import type { Domain } from '../domain/domain.js';
-import { checkpointHash } from '../lm/checkpoint.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { openEndpointSolver } from '../solver/endpoint-solver.js';
@@ -12,11 +11,11 @@ import type { Solver } from '../solver/solver.js';
 import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
+import { hashModels, modelFolders, requireSameModels } from './model-folders.js';
+import type { ModelFolders, ModelHashes } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
-import { modelFolders } from './preflight.js';
 import { endpointSettings } from './solver-config.js';
-import type { ModelFolders } from './preflight.js';
 import type { ProgressFactory } from './progress.js';
 import { versions } from './versions.js';
 
@@ -32,15 +31,14 @@ export interface RunOptions {
 }
 
 /** The settings that a phase and those after it read and no earlier phase does. */
-const SETTINGS_FROM: Readonly<Record<Exclude<Phase, 'label'>, readonly (keyof Config)[]>> = {
-  'train-probe': ['probe', 'train', 'arms', 'evaluate'],
-  'train-generator': ['train', 'arms', 'evaluate'],
+const SETTINGS_FROM: Readonly<Record<Exclude<Phase, 'label'>, readonly (keyof Config | keyof ModelHashes)[]>> = {
+  'train-probe': ['probe', 'train', 'arms', 'policyHashes', 'evaluate'],
+  'train-generator': ['train', 'arms', 'policyHashes', 'evaluate'],
   evaluate: ['evaluate'],
 };
 
 /** What a run's row holds of its configuration: beside the settings what the files that they name were. */
-interface RecordedConfig {
-  readonly modelHashes: Readonly<Record<string, string>>;
+interface RecordedConfig extends ModelHashes {
   readonly topicRules: TopicRules;
 }
 
@@ -87,14 +85,13 @@ export class Workspace {
    */
   static open(options: RunOptions, from: Phase = 'label'): Workspace {
     const folders = modelFolders(options.config);
-    const hashes = Object.fromEntries(Object.entries(folders).map(([role, folder]) => [role, checkpointHash(folder)]));
     const topicRules = readTopicRules(findFile(options.config.domain.topics, 'domain.topics'));
     const { seed, ...config } = options.config;
     const run = {
       seed,
       config: {
-        ...(config as { [key: string]: Json }),
-        modelHashes: hashes,
+        ...(config as unknown as { [key: string]: Json }),
+        ...hashModels(folders),
         topicRules: topicRules as unknown as Json,
       },
       versions: versions(),
@@ -116,7 +113,7 @@ export class Workspace {
     try {
       const run = store.run();
       if (!run) throw new UserError(`${folder} holds no run yet: start one with 'propel run'`);
-      const { modelHashes, topicRules, ...config } = run.config as unknown as RecordedConfig;
+      const { modelHashes, policyHashes, topicRules, ...config } = run.config as unknown as RecordedConfig;
       const options = {
         config: { ...config, seed: run.seed } as unknown as Config,
         folder,
@@ -125,12 +122,7 @@ export class Workspace {
         signal,
       };
       const folders = modelFolders(options.config);
-      for (const [role, hash] of Object.entries(modelHashes)) {
-        const model = folders[role as keyof ModelFolders];
-        if (model === undefined || checkpointHash(model) !== hash) {
-          throw new UserError(`${model} is not the ${role} that ${folder} was run with: its weights have changed`);
-        }
-      }
+      requireSameModels(folders, { modelHashes, policyHashes }, folder);
       return new Workspace(options, folders, topicRules, store, true);
     } catch (error) {
       store.close();
@@ -171,8 +163,10 @@ export class Workspace {
     return model;
   }
 
-  policy(): Promise<LanguageModel> {
-    return this.#model(this.#folders.policy);
+  /** The generator of the run, or of an arm that has one of its own. */
+  policy(arm?: string): Promise<LanguageModel> {
+    const own = arm === undefined ? undefined : this.#folders.armPolicies.get(arm);
+    return this.#model(own ?? this.#folders.policy);
   }
   reference(): Promise<LanguageModel> {
     return this.#model(this.#folders.reference);

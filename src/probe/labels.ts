@@ -9,6 +9,8 @@ export interface LabelledTask {
   /** What the reference model reads. */
   readonly text: string;
   readonly passes: number;
+  /** The kind of task, where there are several. */
+  readonly type?: string;
 }
 
 export interface Labels {

@@ -56,9 +56,19 @@ const cardSchema = z.strictObject({
 
 export type ProbeCard = z.infer<typeof cardSchema>;
 
+/** What a reader of a probe's numbers must know: how they are laid out. */
+export type ProbeLayout = Pick<ProbeCard, 'features' | 'width' | 'head' | 'k' | 'band'>;
+
 /** Write a probe into a folder. @returns the weights' path and the SHA-256 that the card seals them with. */
 export function saveProbe(folder: string, probe: Probe, card: ProbeCard): { path: string; sha256: string } {
   const path = join(folder, `${card.name}.safetensors`);
+  const sha256 = writeProbeNumbers(path, probe);
+  writeFileAtomic(cardPath(path), `${JSON.stringify({ ...card, weightsSha256: sha256 }, null, 2)}\n`);
+  return { path, sha256 };
+}
+
+/** Write a probe's numbers alone, whole or not at all. @returns the file's SHA-256. */
+export function writeProbeNumbers(path: string, probe: Probe): string {
   const { weights, offsets, standardisation } = probe.head;
   const vector = (data: Float32Array): Tensor => ({ shape: [data.length], data });
   const { outputs } = headShape(probe.head.kind, probe.head.k);
@@ -72,9 +82,7 @@ export function saveProbe(folder: string, probe: Probe, card: ProbeCard): { path
       ['logit_scale', vector(Float32Array.of(probe.scale.mean, probe.scale.sd))],
     ]),
   );
-  const sha256 = sha256OfFile(path);
-  writeFileAtomic(cardPath(path), `${JSON.stringify({ ...card, weightsSha256: sha256 }, null, 2)}\n`);
-  return { path, sha256 };
+  return sha256OfFile(path);
 }
 
 /**
@@ -96,8 +104,17 @@ export function loadProbe(
   if (sha256OfFile(path) !== weightsSha256) {
     throw new UserError(`${path} is not the file that ${cardPath(path)} was written for; train the probe again`);
   }
-  const columns = card.features.length * card.width;
-  const shape = headShape(card.head, card.k);
+  return { probe: probeOf(tensors, card, path), card };
+}
+
+/** Read a probe's numbers alone. @throws UserError when the file is missing, corrupt, or of another layout. */
+export function readProbeNumbers(path: string, layout: ProbeLayout): Probe {
+  return probeOf(readTensors(path), layout, path);
+}
+
+function probeOf(tensors: ReadonlyMap<string, Tensor>, layout: ProbeLayout, path: string): Probe {
+  const columns = layout.features.length * layout.width;
+  const shape = headShape(layout.head, layout.k);
   const tensor = (name: string, expected: readonly number[]): Float32Array => {
     const found = tensors.get(name);
     if (found?.shape.join() !== expected.join()) {
@@ -109,14 +126,14 @@ export function loadProbe(
   };
   const [mean, sd] = tensor('logit_scale', [2]) as unknown as [number, number];
   const head = {
-    kind: card.head,
-    k: card.k,
-    band: card.band,
+    kind: layout.head,
+    k: layout.k,
+    band: layout.band,
     standardisation: { mean: tensor('mean', [columns]), sd: tensor('sd', [columns]) },
     weights: tensor('weights', [shape.outputs, columns]),
     offsets: tensor('offsets', [shape.offsets]),
   };
-  return { probe: new Probe(card.features, head, { mean, sd }), card };
+  return new Probe(layout.features, head, { mean, sd });
 }
 
 function cardPath(path: string): string {

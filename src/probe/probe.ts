@@ -1,4 +1,5 @@
 /** A probe: which hidden states to read, the head on them, and the scale of its logits. */
+import { logitScale } from '../reward/probe-reward.js';
 import type { LogitScale } from '../reward/probe-reward.js';
 import { bandLogits, bandProbabilities } from './count-head.js';
 import type { LinearHead } from './count-head.js';
@@ -26,6 +27,12 @@ export class Probe {
   bandProbabilities(features: Matrix): Float64Array {
     return bandProbabilities(this.logits(features));
   }
+}
+
+/** The scale of logits as a probe's file holds it, so that a probe scores alike before and after it is saved. */
+export function float32Scale(logits: ArrayLike<number>): LogitScale {
+  const { mean, sd } = logitScale(logits);
+  return { mean: Math.fround(mean), sd: Math.fround(sd) };
 }
 
 /** Band logits of texts, a list a probe, from one pass of the reference model. */

@@ -28,7 +28,7 @@ const parts = memberSplit(
   input.seed,
   0,
 );
-const settings = { features: [noise, informative], l2: [0.01, 0.1], labelCounts: [100, 200, 320] };
+const settings = { features: [noise, informative], l2: [0.01, 0.1], labelCounts: [120, 320] };
 
 let study: ProbeStudy;
 beforeAll(async () => {
@@ -84,7 +84,7 @@ test('the difference of two log losses and its normal interval', () => {
 
 describe('a study', () => {
   test('has a row for each candidate, head and number of labels, best first, beside the baselines', () => {
-    expect(study.rows).toHaveLength(3 * (2 * 3 + 3 + 3));
+    expect(study.rows).toHaveLength(2 * (2 * 3 + 3 + 3));
     for (const labels of settings.labelCounts) {
       const rows = study.rows.filter((row) => row.labels === labels && row.kind === 'probe');
       expect(rows.map(({ validationLoss }) => validationLoss)).toEqual(
@@ -98,7 +98,7 @@ describe('a study', () => {
 
   test('chooses the features that know, and what it chose does better from more labels than length does', () => {
     const last = study.curve.at(-1)!;
-    expect(study.curve.map(({ labels }) => labels)).toEqual([100, 200, 320]);
+    expect(study.curve.map(({ labels }) => labels)).toEqual([120, 320]);
     expect(last.features).toEqual(informative);
     expect(last.test.auroc.value).toBeGreaterThan(0.7);
     expect(last.over.length.value).toBeCloseTo(last.test.auroc.value - 0.5, 10);
@@ -106,7 +106,7 @@ describe('a study', () => {
   });
 
   test('fewer labels are drawn three times, all of them once', () => {
-    expect(study.curve.map(({ otherDraws }) => otherDraws.length)).toEqual([2, 2, 0]);
+    expect(study.curve.map(({ otherDraws }) => otherDraws.length)).toEqual([2, 0]);
   });
 
   test('reports what training reports: the same split, fit and measure', async () => {
@@ -134,8 +134,16 @@ describe('a study', () => {
     expect(misled.curve.at(-1)!.test.auroc.value).toBeCloseTo(1 - study.curve.at(-1)!.test.auroc.value, 10);
   });
 
-  test('follows from its seed', async () => {
-    expect(await studyProbes(input, parts, settings)).toEqual(study);
+  test('measures kinds of task apart: what only tells one kind from another is nothing within them', async () => {
+    // The kind is the label: within a kind there is nothing left to rank.
+    const kinds = tasks.map((task) => ({ ...task, type: isInBand(task.passes, PLANTED_BAND) ? 'useful' : 'other' }));
+    const { curve } = await studyProbes({ ...input, tasks: kinds }, parts, { ...settings, labelCounts: [320] });
+    const { useful, other } = curve[0]!.byType;
+    expect(useful).toEqual({ tasks: useful!.inBand, inBand: useful!.inBand, auroc: null });
+    expect(other).toMatchObject({ inBand: 0, auroc: null });
+    expect(useful!.tasks + other!.tasks).toBe(80);
+    // One kind alone is the whole test part.
+    expect(study.curve.at(-1)!.byType['']).toMatchObject({ tasks: 80, auroc: study.curve.at(-1)!.test.auroc });
   });
 
   test('progress ends at its total', async () => {
@@ -147,5 +155,8 @@ describe('a study', () => {
   test('needs both classes among the labels of every number', async () => {
     const few = studyProbes(input, parts, { ...settings, labelCounts: [12, 320] });
     await expect(few).rejects.toThrow(RunError);
+    await expect(few).rejects.toThrow(
+      /^of 12 labels \d in band and \d out of it are there to learn from, a study needs at least 8 of each: /,
+    );
   });
 });

@@ -4,21 +4,23 @@
  */
 import { basename } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { auroc } from '../metrics/probe-metrics.js';
+import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
 import { candidatesFor } from './candidates.js';
 import type { Candidate, Candidates } from './candidates.js';
 import { HEADS } from './count-head.js';
 import type { HeadKind } from './count-head.js';
 import type { FeatureSpec } from './features.js';
-import { aurocDifference, heldOutMetrics, lossDifference } from './held-out.js';
+import { heldOutMetrics, lossDifference } from './held-out.js';
 import type { Difference, Estimate, HeldOutMetrics } from './held-out.js';
-import { inBandOf, requireBothClasses } from './labels.js';
+import { inBandOf } from './labels.js';
 import type { Labels } from './labels.js';
 import { byLoss, fitChoice, rankChoices } from './selection.js';
 import type { Choice } from './selection.js';
 import { memberSeed, nestedOrder, rowsWhere } from './split.js';
 import type { Part } from './split.js';
+import { TestPart } from './test-part.js';
+import type { TypeMetrics } from './test-part.js';
 import type { OnProgress, ProbeInput } from './train-probes.js';
 
 export interface StudySettings {
@@ -59,6 +61,8 @@ export interface StudyPoint {
   readonly baselines: Readonly<Record<'length' | 'ngram', { readonly head: HeadKind; readonly test: HeldOutMetrics }>>;
   /** AUROC on the test part of what other draws of as many labels chose and learnt; none when these are all labels. */
   readonly otherDraws: readonly number[];
+  /** Kind of task → the probe on the test tasks of that kind. */
+  readonly byType: Readonly<Record<string, TypeMetrics>>;
   /** AUROC of the probe − that of the baseline. */
   readonly over: Readonly<Record<'length' | 'ngram', Difference>>;
 }
@@ -140,7 +144,7 @@ class Study {
   readonly #seed: number;
   /** Of each draw the rows that train and those that choose, in an order whose every beginning is a sample of them. */
   readonly #draws: readonly Parts[];
-  readonly #test: readonly number[];
+  readonly #test: TestPart;
   readonly #onProgress: OnProgress;
   #done = 0;
 
@@ -155,7 +159,8 @@ class Study {
       train: ordered('train', draw),
       validation: ordered('validation', draw),
     }));
-    this.#test = rowsWhere(parts, 'test');
+    const types = input.tasks.map(({ type }) => type ?? '');
+    this.#test = new TestPart(rowsWhere(parts, 'test'), this.inBand, types, deriveSeed(this.#seed, 'intervals', 0));
     this.#onProgress = onProgress;
   }
 
@@ -163,8 +168,14 @@ class Study {
     for (const count of this.#settings.labelCounts) {
       const subset = this.#subset(count, 0);
       for (const part of ['train', 'validation'] as const) {
-        const counts = subset[part].map((row) => this.#labels.counts[row]!);
-        requireBothClasses({ ...this.#labels, counts }, LEAST[part]);
+        const inside = subset[part].filter((row) => this.inBand[row]).length;
+        const outside = subset[part].length - inside;
+        if (Math.min(inside, outside) >= LEAST[part]) continue;
+        const purpose = part === 'train' ? 'learn from' : 'choose by';
+        throw new RunError(
+          `of ${count} labels ${inside} in band and ${outside} out of it are there to ${purpose}, a study needs at least ` +
+            `${LEAST[part]} of each: study larger numbers of labels, or label more tasks`,
+        );
       }
     }
   }
@@ -207,7 +218,7 @@ class Study {
     const logits = await this.#testLogits(best, parts);
     const against = async (baseline: Choice) => {
       const own = await this.#testLogits(baseline, parts);
-      return { head: baseline.head, test: this.#onTest(own), over: this.#testDifference(logits, own) };
+      return { head: baseline.head, test: this.#test.measure(own), over: this.#test.difference(logits, own) };
     };
     const [length, ngram] = [await against(ranks.length[0]!), await against(ranks.ngram[0]!)];
     const point: StudyPoint = {
@@ -216,7 +227,8 @@ class Study {
       features: specOf(best),
       head: best.head,
       l2: best.l2,
-      test: this.#onTest(logits),
+      test: this.#test.measure(logits),
+      byType: this.#test.byType(logits),
       otherDraws: await this.#otherDraws(count, candidates.probe),
       baselines: {
         length: { head: length.head, test: length.test },
@@ -228,12 +240,11 @@ class Study {
   }
 
   async #otherDraws(count: number, candidates: readonly Candidate[]): Promise<number[]> {
-    const inBand = this.#test.map((row) => this.inBand[row]!);
     const aurocs: number[] = [];
     for (let draw = 1; draw < this.#drawsOf(count); draw++) {
       const parts = this.#subset(count, draw);
       const [best] = await this.#rankAll(candidates, parts);
-      aurocs.push(auroc(inBand, await this.#testLogits(best!, parts)));
+      aurocs.push(this.#test.auroc(await this.#testLogits(best!, parts)));
     }
     return aurocs;
   }
@@ -261,20 +272,7 @@ class Study {
   /** Band logits of the test part by a choice that is fitted to all of the labels. */
   async #testLogits(choice: Choice, { train, validation }: Parts): Promise<number[]> {
     const { logits } = await fitChoice(this.#labels, choice, [...train, ...validation]);
-    return this.#test.map((row) => logits[row]!);
-  }
-
-  #onTest(logits: readonly number[]): HeldOutMetrics {
-    return heldOutMetrics(
-      this.#test.map((row) => this.inBand[row]!),
-      logits,
-      deriveSeed(this.#seed, 'intervals', 0),
-    );
-  }
-
-  #testDifference(first: readonly number[], second: readonly number[]): Difference {
-    const inBand = this.#test.map((row) => this.inBand[row]!);
-    return aurocDifference(inBand, first, second, deriveSeed(this.#seed, 'intervals', 0));
+    return this.#test.take(logits);
   }
 
   #onValidation(choice: Choice, best: Choice, validation: readonly number[]) {

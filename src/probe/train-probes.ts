@@ -2,7 +2,6 @@
 import { basename } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { deriveSeed } from '../metrics/random.js';
-import { logitScale } from '../reward/probe-reward.js';
 import { candidatesFor } from './candidates.js';
 import type { Candidates } from './candidates.js';
 import type { Band, HeadKind } from './count-head.js';
@@ -12,7 +11,7 @@ import { heldOutMetrics } from './held-out.js';
 import type { OutOfFoldRow } from './held-out.js';
 import { distinctTexts, inBandOf, requireBothClasses } from './labels.js';
 import type { LabelledTask, Labels } from './labels.js';
-import { Probe } from './probe.js';
+import { float32Scale, Probe } from './probe.js';
 import type { ProbeCard } from './probe-file.js';
 import { fitChoice, rankChoices } from './selection.js';
 import type { Choice } from './selection.js';
@@ -215,10 +214,4 @@ function labelsOf({ tasks, k, band }: ProbeInput): Labels {
 
 function choiceOf({ head, l2, validationLoss }: Choice) {
   return { head, l2, validationLoss };
-}
-
-/** The scale as the probe's file holds it, so that a probe scores alike before and after it is saved. */
-function float32Scale(logits: Float64Array) {
-  const { mean, sd } = logitScale(logits);
-  return { mean: Math.fround(mean), sd: Math.fround(sd) };
 }

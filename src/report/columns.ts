@@ -1,16 +1,18 @@
-/** The columns of the table of arms, shared by the terminal and the HTML report. */
+/** The columns of the report's tables of arms; that of results is the terminal's too. */
+import type { Estimate } from '../metrics/coverage.js';
+import type { RateSummary } from '../metrics/frontier.js';
 import { wilsonInterval } from '../metrics/interval.js';
 import { count, decimal, duration, MISSING, percent, percentRange, totalSeconds } from './format.js';
 import type { ArmResult } from './results.js';
 
-export interface ArmColumn {
+export interface Column<Row> {
   readonly heading: string;
   /** What the number means, for the report's reader. */
   readonly meaning: string;
-  readonly value: (arm: ArmResult) => string;
+  readonly value: (row: Row) => string;
 }
 
-export const ARM_COLUMNS: readonly ArmColumn[] = [
+export const ARM_COLUMNS: readonly Column<ArmResult>[] = [
   { heading: 'arm', meaning: 'The generator that was measured.', value: ({ name }) => name },
   {
     heading: 'validity',
@@ -59,3 +61,123 @@ export const ARM_COLUMNS: readonly ArmColumn[] = [
     value: ({ seconds }) => duration(totalSeconds(seconds)),
   },
 ];
+
+const ARM: Column<ArmResult> = ARM_COLUMNS[0]!;
+
+/** The counts behind the rates. */
+export const COUNT_COLUMNS: readonly Column<ArmResult>[] = [
+  ARM,
+  { heading: 'generations', meaning: 'Fresh generations.', value: ({ n }) => count(n) },
+  { heading: 'distinct', meaning: 'Distinct texts among them.', value: ({ unique }) => count(unique) },
+  { heading: 'valid', meaning: 'Valid tasks.', value: ({ valid }) => count(valid) },
+  { heading: 'in band', meaning: 'Valid tasks in band.', value: ({ frontier }) => count(frontier) },
+  {
+    heading: 'in band, known',
+    meaning: 'Tasks in band that the run has labelled or that the arm wrote in its training.',
+    value: ({ seenBefore }) => count(seenBefore.frontier),
+  },
+];
+
+/** How diverse the valid tasks of each arm are. */
+export const DIVERSITY_COLUMNS: readonly Column<ArmResult>[] = [
+  ARM,
+  {
+    heading: 'repeats',
+    meaning:
+      'Valid tasks whose text an earlier one of the same arm has, among as many valid tasks as the smallest arm has.',
+    value: ({ diversity: { duplicates } }) => share(duplicates?.exact),
+  },
+  {
+    heading: 'near dup.',
+    meaning:
+      'Valid tasks that are like an earlier one of the same arm: Jaccard similarity of token 3-grams ≥ 0.8, names and constants masked. Among the same number of tasks.',
+    value: ({ diversity: { duplicates } }) => share(duplicates?.near),
+  },
+  {
+    heading: 'new (95%)',
+    meaning:
+      'Valid tasks that are neither a repeat nor a near duplicate of a labelled task, with the Wilson 95% interval.',
+    value: ({ diversity: { novelty } }) =>
+      novelty === null ? MISSING : `${percent(novelty.share)} (${percentRange(novelty.interval)})`,
+  },
+  {
+    heading: 'distance',
+    meaning: 'Mean of 1 − similarity to the nearest labelled task: 0 when all are like one.',
+    value: ({ diversity: { novelty } }) => decimal(novelty?.meanDistance ?? null, 3),
+  },
+  {
+    heading: 'top topic (95%)',
+    meaning: 'Share of the most frequent topic among valid tasks, with the Wilson 95% interval.',
+    value: ({ topTopic }) =>
+      topTopic === null ? MISSING : `${percent(topTopic.share)} (${percentRange(topTopic.interval)})`,
+  },
+  {
+    heading: 'topics',
+    meaning: 'Effective number of topics, exp of their entropy: 1 when all tasks have one topic.',
+    value: ({ diversity: { effectiveTopics } }) => decimal(effectiveTopics?.value ?? null, 1),
+  },
+  {
+    heading: 'cells (95%)',
+    meaning:
+      'Cells of the structural space (depth × complexity × lines × variables) that as many valid tasks as the smallest arm has occupy in the mean, with a bootstrap 95% interval.',
+    value: ({ diversity: { coverage } }) => (coverage === null ? MISSING : withRange(coverage.cells)),
+  },
+  {
+    heading: 'eff. cells',
+    meaning: 'exp of the entropy over those cells, at the same number of tasks.',
+    value: ({ diversity: { coverage } }) => decimal(coverage?.effectiveCells.value ?? null, 1),
+  },
+  {
+    heading: 'shape',
+    meaning: 'Means: depth of the syntax tree / cyclomatic complexity / lines / variables.',
+    value: ({ diversity: { structure } }) =>
+      structure === null
+        ? MISSING
+        : [structure.depth, structure.cyclomatic, structure.lines, structure.variables]
+            .map((mean) => mean.toFixed(1))
+            .join(' / '),
+  },
+];
+
+/** One arm's generations of one task type. */
+export interface ArmOfType {
+  readonly type: string;
+  readonly arm: string;
+  readonly rates: RateSummary;
+}
+
+export const TYPE_COLUMNS: readonly Column<ArmOfType>[] = [
+  { heading: 'type', meaning: 'What the generator was asked for.', value: ({ type }) => type },
+  { heading: 'arm', meaning: ARM.meaning, value: ({ arm }) => arm },
+  { heading: 'generations', meaning: 'Fresh generations of the type.', value: ({ rates }) => count(rates.n) },
+  {
+    heading: 'validity',
+    meaning: 'Valid tasks / all generations of the type.',
+    value: ({ rates }) => percent(rates.validity),
+  },
+  {
+    heading: 'frontier (95%)',
+    meaning: 'Tasks in band / all generations of the type, with the Wilson 95% interval.',
+    value: ({ rates }) => `${percent(rates.frontierRate)} (${percentRange(rates.frontierInterval)})`,
+  },
+  {
+    heading: 'in band/valid',
+    meaning: 'Tasks in band / valid tasks of the type.',
+    value: ({ rates }) => percent(rates.inBandOfValid),
+  },
+  {
+    heading: 'top topic',
+    meaning: 'The most frequent topic and its share of valid tasks of the type.',
+    value: ({ rates: { topTopic } }) =>
+      topTopic === null ? MISSING : `${topTopic.name} ${percent(topTopic.share, 0)}`,
+  },
+];
+
+function share(value: number | undefined): string {
+  return value === undefined ? MISSING : percent(value);
+}
+
+/** 26.5 (22.6–30.5). */
+function withRange({ value, interval: [low, high] }: Estimate): string {
+  return `${value.toFixed(1)} (${low.toFixed(1)}–${high.toFixed(1)})`;
+}

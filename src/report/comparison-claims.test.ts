@@ -57,6 +57,22 @@ function result(name: string, seed: number, counts: Seed): ArmResult {
     measuredInBand: null,
     selfBleu3: null,
     distinct3: null,
+    diversity: {
+      texts: valid,
+      duplicates: null,
+      novelty: null,
+      effectiveTopics: null,
+      coverage: null,
+      structure: null,
+    },
+    byType: {
+      code_o: {
+        n: 250,
+        valid: 200,
+        frontier: Math.floor(frontier / 2),
+        passCounts: [200 - Math.floor(frontier / 2), Math.floor(frontier / 2)],
+      },
+    },
     solverTrials: { offline, inLoop },
     seconds: { evaluate: 2 },
   } as unknown as ArmResult;
@@ -102,6 +118,16 @@ describe('figures over seeds', () => {
   it('leave out what a seed has not', () => {
     expect(overSeeds([1, null, 3])).toMatchObject({ mean: 2, values: [1, null, 3] });
     expect(overSeeds([null, null])).toEqual({ mean: null, interval: null, values: [null, null] });
+  });
+
+  it('are given of each task type too', () => {
+    const [base] = compare({ base: [40, 60].map((frontier) => ({ frontier, valid: 400 })) });
+    expect(base!.byType['code_o']).toMatchObject({
+      n: 500,
+      frontierRate: { mean: 0.1, values: [0.08, 0.12], pooled: { count: 50, of: 500 } },
+      inBandOfValid: { pooled: { count: 50, of: 400 } },
+      validity: { mean: 0.8, pooled: { count: 400, of: 500 } },
+    });
   });
 
   it('pair an arm with its own base, seed by seed', () => {

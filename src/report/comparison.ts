@@ -58,6 +58,16 @@ export interface ComparedArm extends ArmSetup, ArmRates {
   readonly topTopics: readonly (string | null)[];
   readonly selfBleu3: OverSeeds;
   readonly distinct3: OverSeeds;
+  readonly diversity: {
+    /** Share of valid tasks that come nearly as one before them did. */
+    readonly nearDuplicates: OverSeeds;
+    /** Share of valid tasks unlike every task that was labelled. */
+    readonly novelty: OverSeeds;
+    /** exp of the entropy over topics, and over cells of the space of structures; cells that tasks are in. */
+    readonly effectiveTopics: OverSeeds;
+    readonly structureCells: OverSeeds;
+    readonly effectiveStructureCells: OverSeeds;
+  };
   readonly klPerSequence: OverSeeds;
   readonly claimedInBand: OverSeeds;
   readonly measuredInBand: OverSeeds;
@@ -117,6 +127,15 @@ function compareArm(setup: ArmSetup, seeds: readonly ArmResult[], base: readonly
     topTopics: seeds.map(({ topTopic }) => topTopic?.name ?? null),
     selfBleu3: overSeeds(seeds.map(({ selfBleu3 }) => selfBleu3)),
     distinct3: overSeeds(seeds.map(({ distinct3 }) => distinct3)),
+    diversity: {
+      nearDuplicates: overSeeds(seeds.map(({ diversity }) => diversity.duplicates?.near ?? null)),
+      novelty: overSeeds(seeds.map(({ diversity }) => diversity.novelty?.share ?? null)),
+      effectiveTopics: overSeeds(seeds.map(({ diversity }) => diversity.effectiveTopics?.value ?? null)),
+      structureCells: overSeeds(seeds.map(({ diversity }) => diversity.coverage?.cells.value ?? null)),
+      effectiveStructureCells: overSeeds(
+        seeds.map(({ diversity }) => diversity.coverage?.effectiveCells.value ?? null),
+      ),
+    },
     klPerSequence: overSeeds(seeds.map(({ klPerSequence }) => klPerSequence)),
     claimedInBand: overSeeds(seeds.map(({ claimedInBand }) => claimedInBand)),
     measuredInBand: overSeeds(seeds.map(({ measuredInBand }) => measuredInBand)),
@@ -124,9 +143,16 @@ function compareArm(setup: ArmSetup, seeds: readonly ArmResult[], base: readonly
       offline: overSeeds(seeds.map(({ solverTrials }) => solverTrials.offline)),
       inLoop: overSeeds(seeds.map(({ solverTrials }) => solverTrials.inLoop)),
     },
-    byType: {},
+    byType: ratesByType(seeds),
     seconds: overSeeds(seeds.map(({ seconds }) => totalSeconds(seconds))),
   };
+}
+
+function ratesByType(seeds: readonly ArmResult[]): { [type: string]: ArmRates } {
+  const types = [...new Set(seeds.flatMap(({ byType }) => Object.keys(byType)))];
+  return Object.fromEntries(
+    types.map((type) => [type, armRates(seeds.flatMap(({ byType }) => byType[type] ?? []))] as const),
+  );
 }
 
 function armRates(seeds: readonly Pick<ArmResult, 'n' | 'valid' | 'frontier' | 'passCounts'>[]): ArmRates {

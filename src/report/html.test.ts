@@ -86,8 +86,16 @@ const data: ReportData = {
     {
       arm: 'propel',
       tasks: [
-        { text: HOSTILE, valid: true, outcome: 'ok', output: "'<b>'", topic: 'for_loop', passes: 2 },
-        { text: 'f(', valid: false, outcome: 'syntax_error', output: null, topic: 'unparsable', passes: null },
+        { type: 'code_o', text: HOSTILE, valid: true, outcome: 'ok', output: "'<b>'", topic: 'for_loop', passes: 2 },
+        {
+          type: 'code_o',
+          text: 'f(',
+          valid: false,
+          outcome: 'syntax_error',
+          output: null,
+          topic: 'unparsable',
+          passes: null,
+        },
       ],
     },
   ],
@@ -109,9 +117,7 @@ function unbalanced(markup: string): string[] {
 
 describe('the report', () => {
   test('says how many of the tasks in band are not new', () => {
-    expect(html).toContain(
-      'propel: 100 generations, 100 distinct, 80 valid, 40 in band, 3 of these known from labels or training.',
-    );
+    expect(html).toContain('<td>propel</td><td>100</td><td>100</td><td>80</td><td>40</td><td>3</td>');
   });
 
   test('is one well-formed file that fetches nothing and runs nothing', () => {
@@ -130,11 +136,34 @@ describe('the report', () => {
     expect(html).toContain('<td>12,000 + 0</td>');
   });
 
+  test('shows how diverse the valid tasks are, and under which rules topics were told', () => {
+    expect(html).toContain('measured on 80 of each arm. Topics by the rules code-1.');
+    // 27 + 27 of indices 0 to 79 that are no multiple of 3 are slicing: 53 of 80.
+    expect(html).toContain(
+      '<td>5.0%</td><td>25.0%</td><td>40.0% (30.0–50.0)</td><td>0.125</td><td>66.3% (55.4–75.7)</td>' +
+        '<td>1.9</td><td>21.5 (18.3–24.8)</td><td>9.5</td><td>6.5 / 1.3 / 2.8 / 0.5</td>',
+    );
+  });
+
+  test('tells task types apart where there are several', () => {
+    expect(html).not.toContain('By task type');
+    const byType = { code_o: data.results.arms[0]!.byType['code_o']!, code_i: data.results.arms[1]!.byType['code_o']! };
+    const typed = data.results.arms.map((arm) => ({ ...arm, byType }));
+    const several = reportHtml({ ...data, results: { ...data.results, arms: typed } });
+    expect(unbalanced(several)).toEqual([]);
+    expect(several).toContain(
+      '<td>code_i</td><td class="wide">propel</td><td>100</td><td>80.0%</td><td>40.0% (30.9–49.8)</td><td>50.0%</td>',
+    );
+  });
+
   test('has a plot for each question', () => {
     const descriptions = [...html.matchAll(/aria-label="([^"]*)"/g)].map(([, description]) => description);
     expect(descriptions).toEqual([
-      'Frontier rate, unique frontier rate, in band of valid, and validity of each arm with 95% intervals',
+      'Frontier rate and unique frontier rate of each arm with 95% intervals',
+      'In band of valid, and validity of each arm with 95% intervals',
       'Share of generations by the number of attempts that the solver passed, for each arm',
+      'Share of the most frequent topic of each arm with 95% intervals',
+      'Cells of the structural feature space that each arm occupies, with 95% intervals',
       'Share of valid tasks by topic, for each arm',
       'Mean reward over training steps',
       'Validity over training steps',

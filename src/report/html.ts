@@ -1,12 +1,13 @@
 /** `report.html`: one file without outside parts, tables and plots of a run. */
 import { disjoint } from '../metrics/interval.js';
 import { writeFileAtomic } from '../store/files.js';
-import { ARM_COLUMNS } from './columns.js';
+import { ARM_COLUMNS, type Column, COUNT_COLUMNS, DIVERSITY_COLUMNS, TYPE_COLUMNS } from './columns.js';
 import { decimal, duration, MISSING, percent } from './format.js';
-import { calibrationFigure, outcomeFigures, type Series, trainingFigures } from './figures.js';
+import { calibrationFigure, trainingFigures } from './figures.js';
+import { diversityFigures, outcomeFigures, type Series } from './outcome-figures.js';
 import { escapeXml } from './plots/svg.js';
 import type { ProbeReport, ReportData, SampleTask } from './report-data.js';
-import type { ArmResult } from './results.js';
+import { type ArmResult, type Results, typesOf } from './results.js';
 import { htmlPage, table } from './page.js';
 
 /** Write the report, whole or not at all. */
@@ -24,6 +25,8 @@ export function reportHtml(data: ReportData): string {
 <p class="soft">Seed ${results.seed}. A task is on the frontier, “in band”, when the solver passes ${band.min} to ${band.max} of ${band.of}
 attempts. Everything under Results was measured by the solver on fresh generations; a probe’s score is never a result.</p>
 ${resultsSection(data, series)}
+${typesSection(data.results)}
+${diversitySection(data, series)}
 ${trainingSection(data, series)}
 ${probesSection(data.probes)}
 ${samplesSection(data)}
@@ -35,12 +38,39 @@ function resultsSection(data: ReportData, series: Series): string {
   const { arms } = data.results;
   return `<h2>Results</h2>
 ${comparison(arms)}
-${table(
-  ARM_COLUMNS.map(({ heading, meaning }) => ({ heading, meaning })),
-  arms.map((arm) => ARM_COLUMNS.map(({ value }) => value(arm))),
-)}
-<p class="soft">Hover over a heading for its meaning. ${arms.map(countsOf).join(' ')}</p>
+${tableOf(ARM_COLUMNS, arms)}
+<p class="soft">Hover over a heading for its meaning.</p>
+<details><summary>Counts</summary>${tableOf(COUNT_COLUMNS, arms)}</details>
 ${outcomeFigures(data, series)}`;
+}
+
+/** Nothing where there is one task type only. */
+function typesSection({ arms }: Results): string {
+  const types = typesOf(arms);
+  if (types.length < 2) return '';
+  const rows = types.flatMap((type) =>
+    arms.flatMap(({ name, byType }) => (byType[type] === undefined ? [] : [{ type, arm: name, rates: byType[type] }])),
+  );
+  return `<h3>By task type</h3>\n${tableOf(TYPE_COLUMNS, rows, 1)}`;
+}
+
+function diversitySection(data: ReportData, series: Series): string {
+  const { arms, topicRules } = data.results;
+  const [texts] = arms.filter(({ valid }) => valid > 0).map(({ diversity }) => diversity.texts);
+  if (texts === undefined) return '';
+  return `<h3>Diversity</h3>
+<p class="soft">Of valid tasks. What depends on how many there are is measured on ${texts} of each arm. Topics by the rules ${escapeXml(topicRules)}.</p>
+${tableOf(DIVERSITY_COLUMNS, arms)}
+${diversityFigures(data, series)}`;
+}
+
+/** `wide`: the column, if any, that holds running text. */
+function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], wide?: number): string {
+  return table(
+    columns.map(({ heading, meaning }) => ({ heading, meaning })),
+    rows.map((row) => columns.map(({ value }) => value(row))),
+    wide,
+  );
 }
 
 /** Each arm against the first, in words. */
@@ -55,12 +85,6 @@ band${times(arm.frontierRate, reference.frontierRate)} (the 95% intervals ${apar
 tasks${times(arm.inBandOfValid, reference.inBandOfValid)}.</li>`;
   });
   return `<ul class="summary">${items.join('\n')}</ul>`;
-}
-
-function countsOf(arm: ArmResult): string {
-  const { name, n, unique, valid, frontier, seenBefore } = arm;
-  const known = `${seenBefore.frontier} of these known from labels or training`;
-  return `${escapeXml(name)}: ${n} generations, ${unique} distinct, ${valid} valid, ${frontier} in band, ${known}.`;
 }
 
 function trainingSection(data: ReportData, series: Series): string {
@@ -100,13 +124,16 @@ ${table(
 ${calibrationFigure(probes)}`;
 }
 
-function samplesSection({ samples, band }: ReportData): string {
+function samplesSection({ samples, band, results }: ReportData): string {
   const arms = samples.filter(({ tasks }) => tasks.length > 0);
   if (arms.length === 0) return '';
+  const several = typesOf(results.arms).length > 1;
+  const about = ({ type, topic }: SampleTask): string =>
+    [...(several ? [type] : []), topic.replaceAll('_', ' ')].join(' · ');
   const card = (task: SampleTask): string => {
     const output = task.output === null ? '' : `<span class="output">→ ${escapeXml(task.output)}</span>\n`;
     return `<article class="task"><pre>${escapeXml(task.text.trimEnd())}\n${output}</pre>
-<footer><span>${escapeXml(task.topic.replaceAll('_', ' '))}</span>${verdict(task, band)}</footer></article>`;
+<footer><span>${escapeXml(about(task))}</span>${verdict(task, band)}</footer></article>`;
   };
   return `<h2>Sample tasks</h2>
 <p class="soft">Not picked: the first generations of each arm’s evaluation, with the solver’s passes of ${band.of} attempts.</p>

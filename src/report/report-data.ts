@@ -39,7 +39,9 @@ export interface ProbeReport {
 }
 
 export interface SampleTask {
-  /** Program and call as the generator wrote them. */
+  /** What the generator was asked for. */
+  readonly type: string;
+  /** Program and call, or the completion that is none. */
   readonly text: string;
   readonly valid: boolean;
   /** `ok`, or why the task is not valid. */

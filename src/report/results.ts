@@ -42,6 +42,8 @@ export interface ArmResult {
   readonly measuredInBand: number | null;
   /** Graded attempts spent on labels, and within reinforcement learning. */
   readonly solverTrials: { readonly offline: number; readonly inLoop: number };
+  /** Of an adversarial arm: tasks that its training mined (their trials are among those in the loop), and how many were out of band. */
+  readonly mined?: { readonly tasks: number; readonly falsePositives: number };
   /** Phase → seconds. */
   readonly seconds: { readonly [phase: string]: number };
 }
@@ -96,6 +98,7 @@ export type ArmContext = Pick<
   | 'claimedInBand'
   | 'measuredInBand'
   | 'solverTrials'
+  | 'mined'
   | 'seconds'
 >;
 
@@ -125,8 +128,14 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
     claimedInBand: context.claimedInBand,
     measuredInBand: context.measuredInBand,
     solverTrials: context.solverTrials,
+    ...(context.mined && { mined: context.mined }),
     seconds: context.seconds,
   };
+}
+
+/** Task types of some arms, in the order of their runs. */
+export function typesOf(arms: readonly { readonly byType: { readonly [type: string]: unknown } }[]): string[] {
+  return [...new Set(arms.flatMap(({ byType }) => Object.keys(byType)))];
 }
 
 /** Write `results.json`, whole or not at all. */

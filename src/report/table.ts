@@ -4,18 +4,20 @@ import type { ArmResult } from './results.js';
 
 const GAP = '  ';
 
+/** The arms as a table, see {@link alignedTable}. */
+export function armsTable(arms: readonly ArmResult[], width?: number): string {
+  const headings = ARM_COLUMNS.map(({ heading }) => heading);
+  return alignedTable([headings, ...arms.map((arm) => ARM_COLUMNS.map(({ value }) => value(arm)))], width);
+}
+
 /**
- * The arms as an aligned table of at most `width` characters a line: an arm a row where that fits, else an arm a column. Ends with a
- * line break.
+ * An aligned table of at most `width` characters a line: a row a line where that fits, else a column a line. The first row are the
+ * headings. Ends with a line break.
  */
-export function armsTable(arms: readonly ArmResult[], width = 120): string {
-  const rows = [
-    ARM_COLUMNS.map(({ heading }) => heading),
-    ...arms.map((arm) => ARM_COLUMNS.map(({ value }) => value(arm))),
-  ];
+export function alignedTable(rows: readonly (readonly string[])[], width = 120): string {
   const wide = aligned(rows);
   if (wide[0]!.length <= width) return `${underlined(wide).join('\n')}\n`;
-  const turned = ARM_COLUMNS.map((_, column) => rows.map((row) => row[column]!));
+  const turned = rows[0]!.map((_, column) => rows.map((row) => row[column]!));
   return `${underlined(aligned(turned)).join('\n')}\n`;
 }
 

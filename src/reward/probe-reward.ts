@@ -1,5 +1,4 @@
 /** PROPEL's reward: the probe's logit, standardised on the labels; the smallest over an ensemble for worst-case optimisation. */
-import { gate } from './gate.js';
 
 /** Mean and population standard deviation of a probe's logits on the labelled tasks. */
 export interface LogitScale {
@@ -30,24 +29,11 @@ export function ensembleMinimum(standardised: readonly number[]): number {
   return Math.min(...standardised);
 }
 
-export interface ProbeRewardSettings {
-  /** One scale a probe, in the order of the logits. */
-  readonly scales: readonly LogitScale[];
-  /** Largest size of a standardised logit; the smallest valid reward is −clip. */
-  readonly clip: number;
-  /** Reward of an invalid task; must be below −clip. */
-  readonly penalty: number;
-}
-
-/** One candidate as the probes saw it: one logit a probe, or null for an invalid task, which no probe sees. */
-export type ProbeLogits = readonly number[] | null;
-
-/** Rewards of a batch: standardise, clip, take the minimum over probes, gate. */
-export function probeRewards(candidates: readonly ProbeLogits[], settings: ProbeRewardSettings): number[] {
-  const { scales, clip, penalty } = settings;
-  return candidates.map((logits) => {
-    if (logits === null) return gate(false, Number.NaN, penalty);
-    if (logits.length !== scales.length) throw new RangeError(`${logits.length} logits from ${scales.length} probes`);
-    return gate(true, ensembleMinimum(logits.map((logit, j) => standardisedLogit(logit, scales[j]!, clip))), penalty);
-  });
+/**
+ * The reward of a valid task from its logit by each probe: standardise, clip, take the minimum. It is never below −clip. An auxiliary
+ * probe of the adversarial arms is one more member: r(x) = min(min_j ℓ_j(x), ℓ_aux(x)).
+ */
+export function probeReward(logits: readonly number[], scales: readonly LogitScale[], clip: number): number {
+  if (logits.length !== scales.length) throw new RangeError(`${logits.length} logits from ${scales.length} probes`);
+  return ensembleMinimum(logits.map((logit, j) => standardisedLogit(logit, scales[j]!, clip)));
 }

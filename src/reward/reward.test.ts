@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { bandLogit, sigmoid } from './band-logit.js';
+import { randomRewards, VALID_REWARD } from './control-rewards.js';
 import { gate, penaltyProblem } from './gate.js';
-import { ensembleMinimum, logitScale, probeRewards, standardisedLogit } from './probe-reward.js';
-import { SMALLEST_SOLVER_REWARD, solverRewards } from './solver-reward.js';
+import { ensembleMinimum, logitScale, probeReward, standardisedLogit } from './probe-reward.js';
+import { solverReward } from './solver-reward.js';
 
 describe('band logit of a head over counts', () => {
   test('equal logits over 0..8: three counts in band, six out, log(3/6)', () => {
@@ -40,7 +41,7 @@ describe('validity gate', () => {
   test('the penalty must lie below the smallest valid reward', () => {
     expect(penaltyProblem(-3, -2.5)).toBeNull();
     expect(penaltyProblem(-2.5, -2.5)).toContain('must be below');
-    expect(penaltyProblem(-0.5, SMALLEST_SOLVER_REWARD)).toBeNull();
+    expect(penaltyProblem(-0.5, 0)).toBeNull();
     expect(penaltyProblem(Number.NaN, 0)).toContain('must be below');
   });
 });
@@ -61,26 +62,43 @@ describe('probe reward', () => {
   test('an ensemble pays its smallest member, each on its own scale', () => {
     expect(ensembleMinimum([0.5, -0.25])).toBe(-0.25);
     expect(() => ensembleMinimum([])).toThrow(RangeError);
-    const settings = {
-      scales: [
-        { mean: 0, sd: 1 },
-        { mean: 10, sd: 10 },
-      ],
-      clip: 2.5,
-      penalty: -3,
-    };
-    // Second task: 9 and 5 → clipped 2.5 and −0.5.
-    expect(probeRewards([[1, 30], [9, 5], null, [-9, 10]], settings)).toEqual([1, -0.5, -3, -2.5]);
+    const scales = [
+      { mean: 0, sd: 1 },
+      { mean: 10, sd: 10 },
+    ];
+    // Second task: 9 and −0.5, the first clipped to 2.5. Third: −9 clipped to −2.5, and 0.
+    expect(
+      [
+        [1, 30],
+        [9, 5],
+        [-9, 10],
+      ].map((logits) => probeReward(logits, scales, 2.5)),
+    ).toEqual([1, -0.5, -2.5]);
   });
 
-  test('one logit too few is refused', () => {
-    expect(() => probeRewards([[1]], { scales: [], clip: 1, penalty: -2 })).toThrow('1 logits from 0 probes');
+  test('an auxiliary probe that knows better takes the reward away', () => {
+    const ensemble = { mean: 0, sd: 1 };
+    const auxiliary = { mean: 1, sd: 2 };
+    expect(probeReward([2], [ensemble], 2.5)).toBe(2);
+    expect(probeReward([2, -2], [ensemble, auxiliary], 2.5)).toBe(-1.5);
+  });
+
+  test('one logit too many is refused', () => {
+    expect(() => probeReward([1], [], 1)).toThrow('1 logits from 0 probes');
   });
 });
 
-test('solver in the loop: 1 in band, 0 out of band, the penalty when invalid', () => {
-  const candidates = [0, 1, 3, 4].map((passes) => ({ valid: true, passes }));
-  expect(solverRewards([...candidates, { valid: false, passes: 2 }], { min: 1, max: 3 }, -0.5)).toEqual([
-    0, 1, 1, 0, -0.5,
-  ]);
+test('solver in the loop: 1 in band, 0 out of band', () => {
+  expect([0, 1, 3, 4].map((passes) => solverReward(passes, { min: 1, max: 3 }))).toEqual([0, 1, 1, 0]);
+});
+
+describe('controls', () => {
+  test('the gate alone pays every valid task the same', () => {
+    expect([true, false].map((valid) => gate(valid, VALID_REWARD, -3))).toEqual([1, -3]);
+  });
+
+  test('a random reward is the next number of the stream', () => {
+    const numbers = [0.25, 0.75, 0.5];
+    expect(randomRewards(2, () => numbers.shift()!)).toEqual([0.25, 0.75]);
+  });
 });

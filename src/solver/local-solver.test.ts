@@ -52,10 +52,21 @@ describe('a local solver', () => {
     );
   });
 
-  it('refuses a question whose turn leaves no room for the answer', async () => {
-    const solver = createLocalSolver(fakeModel([]), { ...SETTINGS, chat: 'auto' });
-    await expect(solver.attempt(['1234567'], 2, 1)).rejects.toThrow(
-      "a question of 9 tokens leaves no room for 4 more in the solver's 12 positions",
-    );
+  it('fails at a question whose turn leaves no room for the answer, and is asked the others', async () => {
+    const asked: RolloutRequest[] = [];
+    const solver = createLocalSolver(fakeModel(asked), { ...SETTINGS, chat: 'auto' });
+    // In a turn 9 tokens, and 4 more are more than 12 positions; 8 tokens just fit.
+    const attempts = await solver.attempt(['1234567', '123456'], 2, 1);
+    expect(asked.map(({ prompts }) => prompts)).toEqual([[[100, 1, 2, 3, 4, 5, 6, 101]]]);
+    expect(attempts).toEqual([
+      [
+        { answer: '', status: 'cut_off' },
+        { answer: '', status: 'cut_off' },
+      ],
+      [
+        { answer: '7,21', status: 'answered' },
+        { answer: '7,7', status: 'cut_off' },
+      ],
+    ]);
   });
 });

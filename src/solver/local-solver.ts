@@ -1,5 +1,4 @@
 /** A solver that is a local language model, sampled at a temperature. */
-import { UserError } from '../errors.js';
 import type { LanguageModel } from '../lm/language-model.js';
 import type { ChatSetting } from '../lm/tokenizer.js';
 import type { Attempt, Solver } from './solver.js';
@@ -16,29 +15,26 @@ export interface LocalSolverSettings {
 /** Questions whose attempts are sampled in one rollout. */
 const QUESTIONS_PER_ROLLOUT = 64;
 
+/** An attempt at a question that leaves no room for an answer. */
+const NO_ROOM: Attempt = { answer: '', status: 'cut_off' };
+
 export function createLocalSolver(model: LanguageModel, settings: LocalSolverSettings): Solver {
   const { tokenizer, config } = model;
   const stops = [...new Set([...tokenizer.ends, ...settings.stops.map((text) => tokenizer.singleToken(text))])];
   const longest = config.maxPositions - settings.maxNewTokens;
-  const encode = (question: string): number[] => {
-    const tokens = tokenizer.question(question, settings.chat);
-    if (tokens.length > longest) {
-      throw new UserError(
-        `a question of ${tokens.length} tokens leaves no room for ${settings.maxNewTokens} more in the solver's ${config.maxPositions} positions: lower solver.maxNewTokens or policy.maxNewTokens`,
-      );
-    }
-    return tokens;
-  };
   return {
     name: model.folder,
     // The model belongs to whoever opened it.
     close: async () => {},
     async attempt(questions, k, seed) {
-      const attempts: Attempt[][] = [];
-      for (let at = 0; at < questions.length; at += QUESTIONS_PER_ROLLOUT) {
-        const part = questions.slice(at, at + QUESTIONS_PER_ROLLOUT);
+      const prompts = questions.map((question) => tokenizer.question(question, settings.chat));
+      // A question too long to be read with room for an answer is one that the solver fails at.
+      const attempts = prompts.map(() => Array.from({ length: k }, () => NO_ROOM));
+      const readable = prompts.flatMap(({ length }, i) => (length <= longest ? [i] : []));
+      for (let at = 0; at < readable.length; at += QUESTIONS_PER_ROLLOUT) {
+        const part = readable.slice(at, at + QUESTIONS_PER_ROLLOUT);
         const completions = await model.sample({
-          prompts: part.map(encode),
+          prompts: part.map((i) => prompts[i]!),
           perPrompt: k,
           maxNewTokens: settings.maxNewTokens,
           temperature: settings.temperature,
@@ -46,14 +42,11 @@ export function createLocalSolver(model: LanguageModel, settings: LocalSolverSet
           seed: seed + at,
           adapter: null,
         });
-        part.forEach((_, i) => {
-          const own = completions.slice(i * k, (i + 1) * k);
-          attempts.push(
-            own.map(({ tokens, stopped }) => ({
-              answer: tokenizer.decode(tokens),
-              status: stopped ? 'answered' : 'cut_off',
-            })),
-          );
+        part.forEach((question, i) => {
+          attempts[question] = completions.slice(i * k, (i + 1) * k).map(({ tokens, stopped }): Attempt => ({
+            answer: tokenizer.decode(tokens),
+            status: stopped ? 'answered' : 'cut_off',
+          }));
         });
       }
       return attempts;

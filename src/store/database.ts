@@ -12,6 +12,8 @@ export const DATABASE_FILE = 'propel.db';
 const RUN_ENTRIES = [
   'results.json',
   'report.html',
+  'probe-study.json',
+  'probe-study.html',
   'probes',
   'checkpoints',
   'propel.db-wal',

@@ -143,6 +143,22 @@ export interface CheckpointRow {
   readonly sha256: string;
 }
 
+/** What an adversarial arm mined after a step: tasks that its probes scored highest, attempted by the solver. */
+export interface MiningRow {
+  readonly arm: string;
+  /** The last step before it. */
+  readonly step: number;
+  /** Tasks with all K attempts graded; their labels' split is `mined`. */
+  readonly mined: number;
+  /** Of them out of band. */
+  readonly falsePositives: number;
+  readonly solverTrials: number;
+  /** The auxiliary probe fitted on the labels and all that the arm has mined, relative to the run folder. */
+  readonly path: string;
+  readonly sha256: string;
+  readonly elapsedSeconds: number;
+}
+
 /** Which tasks to read; without `arm` those of every arm. */
 export interface TaskFilter {
   readonly phase: Phase;

@@ -130,6 +130,19 @@ CREATE TABLE checkpoints (
   PRIMARY KEY (arm, step)
 ) STRICT, WITHOUT ROWID;
 
+-- Adversarial co-evolution: the tasks mined after a step (attempts and labels of split 'mined') and the auxiliary probe fitted then.
+CREATE TABLE minings (
+  arm TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  mined INTEGER NOT NULL,
+  false_positives INTEGER NOT NULL,
+  solver_trials INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  elapsed_seconds REAL NOT NULL,
+  PRIMARY KEY (arm, step)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE evaluations (
   arm TEXT PRIMARY KEY,
   measured TEXT NOT NULL

@@ -67,6 +67,8 @@ function step(arm: string, index: number, fields: Partial<StepRow> = {}): StepRo
 
 const LABEL_BATCH: BatchKey = { phase: 'label', arm: '', batch: 0 };
 
+const MINING = { mined: 1, falsePositives: 1, solverTrials: 1, sha256: '00', elapsedSeconds: 2 };
+
 /** One training batch: a task with a score, and the step. */
 function commitStep(arm: string, index: number, seconds = 1): void {
   const key: BatchKey = { phase: 'train-generator', arm, batch: index };
@@ -206,6 +208,28 @@ describe('resuming an arm', () => {
     expect(store.steps('propel-wco')).toHaveLength(1);
   });
 
+  test('what was mined of kept tasks goes with its mining, what was mined before stays', () => {
+    for (let index = 1; index <= 4; index++) commitStep('propel', index);
+    const mine = (index: number): void => {
+      const id = taskId({ phase: 'train-generator', arm: 'propel', batch: index }, 0);
+      store.insertAttempts([{ taskId: id, attempt: 0, seed: 0, answer: '1', verdict: 'fail' }]);
+      store.insertLabels([{ taskId: id, passes: 0, k: 1, split: 'mined' }]);
+      const path = `checkpoints/propel/auxiliary-${index}`;
+      store.insertMining({ ...MINING, arm: 'propel', step: index, path });
+    };
+    mine(2);
+    const afterTheFirst = store.dumpRows();
+    mine(4);
+    expect(store.countTrials('train-generator', 'propel')).toBe(2);
+
+    store.truncateAfter('propel', 3);
+
+    expect(store.minings('propel').map((row) => row.step)).toEqual([2]);
+    expect(store.countTrials('train-generator', 'propel')).toBe(1);
+    commitStep('propel', 4);
+    expect(store.dumpRows()).toEqual(afterTheFirst);
+  });
+
   test('a finished arm whose checkpoint is its last step stays finished', () => {
     commitStep('propel', 1);
     store.finishPhase('train-generator', 'propel', 0);
@@ -234,6 +258,7 @@ describe('the dump', () => {
       'checkpoints',
       'evaluations',
       'labels',
+      'minings',
       'phases',
       'probes',
       'run',

@@ -12,6 +12,7 @@ import type {
   CheckpointRow,
   Json,
   LabelRow,
+  MiningRow,
   Phase,
   ProbeRow,
   Run,
@@ -299,9 +300,20 @@ export class RunStore {
     return this.#guarded(() => this.#tables.checkpoints.select({ arm }).at(-1) ?? null);
   }
 
+  /** Name an auxiliary probe whose file is already whole on disk, with what was mined for it. */
+  insertMining(row: MiningRow): void {
+    requireRelative(row.path);
+    this.#guarded(() => this.#tables.minings.insert([row]));
+  }
+
+  /** Ascending by step. */
+  minings(arm: string): MiningRow[] {
+    return this.#guarded(() => this.#tables.minings.select({ arm }));
+  }
+
   /**
    * Drop what an arm's training wrote beyond `step`, the last that its checkpoint holds (0: everything): tasks with their attempts,
-   * labels and scores, steps, checkpoints, marks of batches and of the phase.
+   * labels and scores, steps, minings with their attempts and labels, checkpoints, marks of batches and of the phase.
    */
   truncateAfter(arm: string, step: number): void {
     this.transaction(() => {
@@ -311,6 +323,13 @@ export class RunStore {
       run('DELETE FROM solver_usage WHERE phase = @phase AND arm = @arm AND batch > @step');
       run('DELETE FROM steps WHERE arm = @arm AND step > @step');
       run('DELETE FROM checkpoints WHERE arm = @arm AND step > @step');
+      run('DELETE FROM minings WHERE arm = @arm AND step > @step');
+      // A mining takes tasks of the steps since the one before: what no mining is left for was mined beyond the step.
+      const unmined = `SELECT id FROM tasks JOIN labels ON labels.task_id = tasks.id
+        WHERE phase = @phase AND arm = @arm AND split = 'mined'
+          AND batch > (SELECT coalesce(max(step), 0) FROM minings WHERE arm = @arm)`;
+      run(`DELETE FROM attempts WHERE task_id IN (${unmined})`);
+      run(`DELETE FROM labels WHERE task_id IN (${unmined})`);
       const dropped = this.#database
         .prepare('DELETE FROM batches WHERE phase = @phase AND arm = @arm AND batch > @step')
         .run({ arm, step, phase }).changes;
@@ -344,7 +363,7 @@ export class RunStore {
 const TABLES_OF: Readonly<Record<Phase, readonly string[]>> = {
   label: [],
   'train-probe': ['probes'],
-  'train-generator': ['steps', 'checkpoints'],
+  'train-generator': ['steps', 'checkpoints', 'minings'],
   evaluate: ['evaluations'],
 };
 

@@ -6,6 +6,7 @@ import type {
   CheckpointRow,
   Json,
   LabelRow,
+  MiningRow,
   Phase,
   ProbeRow,
   Run,
@@ -99,6 +100,16 @@ const STEP_SCORES: Columns<StepScoreRow> = {
   advantage: 'plain',
 };
 const CHECKPOINTS: Columns<CheckpointRow> = { arm: 'plain', step: 'plain', path: 'plain', sha256: 'plain' };
+const MININGS: Columns<MiningRow> = {
+  arm: 'plain',
+  step: 'plain',
+  mined: 'plain',
+  falsePositives: 'plain',
+  solverTrials: 'plain',
+  path: 'plain',
+  sha256: 'plain',
+  elapsedSeconds: 'plain',
+};
 const EVALUATIONS: Columns<EvaluationRow> = { arm: 'plain', measured: 'json' };
 
 export type Tables = ReturnType<typeof openTables>;
@@ -116,6 +127,7 @@ export function openTables(database: Database.Database) {
     steps: new Table(database, 'steps', STEPS, ['arm', 'step']),
     stepScores: new Table(database, 'step_scores', STEP_SCORES, ['taskId']),
     checkpoints: new Table(database, 'checkpoints', CHECKPOINTS, ['arm', 'step']),
+    minings: new Table(database, 'minings', MININGS, ['arm', 'step']),
     evaluations: new Table(database, 'evaluations', EVALUATIONS, ['arm']),
   };
 }

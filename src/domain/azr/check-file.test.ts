@@ -53,6 +53,19 @@ describe('checking a file', () => {
     expect(report.startupMilliseconds).toBeGreaterThanOrEqual(0);
   });
 
+  it('counts calls apart from rows, those that a recording can be held against', async () => {
+    const sandbox = createFakeSandbox((_, input) =>
+      input === '9' ? failed('runtime_error', "ModuleNotFoundError: No module named 'sympy'") : input,
+    );
+    const rows = [
+      { snippet: 'def f(x): return x', inputs: ['1', '2', '3', '4'], outputs: ['1', '2.0', '', '5'] },
+      { snippet: 'def f(x): return x', inputs: ['9'], outputs: ['9'] },
+    ];
+    const report = await check(linesOf(rows), sandbox);
+    expect(report).toMatchObject({ rows: 2, reproduced: 0, calls: { total: 5, counted: 3, equal: 2 } });
+    expect((await check(linesOf([row('1'), row('2', '3')]))).calls).toEqual({ total: 2, counted: 2, equal: 1 });
+  });
+
   it('never sends the recorded output', async () => {
     const sandbox = createFakeSandbox(() => '1');
     await check(linesOf([row('1', "'canary'")]), sandbox);

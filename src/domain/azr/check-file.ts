@@ -1,20 +1,15 @@
 /** Runs recorded tasks again and compares what comes out with what was recorded: the work behind `propel check`. */
-import { RunError } from '../../errors.js';
-import type { CallResult, Limits, Outcome, ProgramResult, Sandbox } from '../../sandbox/sandbox.js';
+import type { Limits, Sandbox } from '../../sandbox/sandbox.js';
 import { mapBounded } from './bounded.js';
+import { compareCall, type ComparedCall } from './compare-call.js';
 import { QUEUED_PER_WORKER } from './grading.js';
 import { readJsonLines } from './jsonl.js';
-import { literalEqual } from './literal.js';
 import { readRecordedTask, type RecordedTask } from './recorded-task.js';
 
 export interface CheckFileRow {
   /** Counted from 0. */
   readonly index: number;
-  /**
-   * `ok`: the recorded output to the character; `literal_equal`: an equal value written another way;
-   * `recorded_output_differs`: it ran to another value; else the sandbox's outcome.
-   */
-  readonly outcome: Outcome | 'literal_equal' | 'recorded_output_differs';
+  readonly outcome: ComparedCall['outcome'];
   /** Whether `repr(f(input))` is the recorded output, to the character; of an induction row, every one. */
   readonly reproduced: boolean;
   readonly detail: string;
@@ -25,6 +20,14 @@ export interface CheckFileReport {
   readonly reproduced: number;
   /** Rows of equal value whose text differs; not among `reproduced`. */
   readonly literalEqual: number;
+  /** Of all rows; an induction row has several. */
+  readonly calls: {
+    readonly total: number;
+    /** Those whose imports are allowed and whose output was recorded whole. */
+    readonly counted: number;
+    /** Of these, those with an equal value. */
+    readonly equal: number;
+  };
   /** Outcome → rows. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Rows by wall-clock, start-up excluded. */
@@ -63,10 +66,13 @@ export async function checkFile(
     });
     const seconds = (performance.now() - started) / 1000;
     const results = checked.map(({ row }) => row);
+    const calls = checked.flatMap((row) => row.calls);
+    const counted = calls.filter(({ counts }) => counts);
     return {
       rows: results.length,
       reproduced: results.filter(({ reproduced }) => reproduced).length,
       literalEqual: results.filter(({ outcome }) => outcome === 'literal_equal').length,
+      calls: { total: calls.length, counted: counted.length, equal: counted.filter(isEqual).length },
       outcomes: countOutcomes(results),
       programsPerSecond: results.length / seconds,
       medianMilliseconds: median(checked.map(({ milliseconds }) => milliseconds)),
@@ -78,57 +84,35 @@ export async function checkFile(
   }
 }
 
+interface CheckedRow {
+  readonly row: CheckFileRow;
+  readonly calls: readonly ComparedCall[];
+  readonly milliseconds: number;
+}
+
 async function checkRow(
   task: RecordedTask,
   index: number,
   sandbox: Sandbox,
   limits: Partial<Limits> = {},
-): Promise<{ readonly row: CheckFileRow; readonly milliseconds: number }> {
+): Promise<CheckedRow> {
   const result = await sandbox.run({ code: task.code, calls: task.inputs }, { limits });
-  return { row: compare(task, index, result, sandbox.name), milliseconds: result.milliseconds };
+  const calls = task.outputs.map((output, i) => compareCall(output, result.calls[i], sandbox.name));
+  return { row: speakForRow(calls, index), calls, milliseconds: result.milliseconds };
 }
 
 /** Of several calls the first that ran to another value or not at all speaks for the row, else the first that is only of equal value. */
-function compare(task: RecordedTask, index: number, { calls }: ProgramResult, sandboxName: string): CheckFileRow {
-  const results = task.outputs.map((output, i) => compareCall(output, calls[i], sandboxName));
-  const at = results.findIndex(({ outcome }) => outcome !== 'ok' && outcome !== 'literal_equal');
-  const worst =
-    at >= 0
-      ? at
-      : Math.max(
-          0,
-          results.findIndex(({ outcome }) => outcome !== 'ok'),
-        );
-  const { outcome, detail } = results[worst]!;
-  const which = results.length > 1 && detail !== '' ? `call ${worst + 1} of ${results.length}: ` : '';
+function speakForRow(calls: readonly ComparedCall[], index: number): CheckFileRow {
+  const different = calls.findIndex((call) => !isEqual(call));
+  const unlike = calls.findIndex(({ outcome }) => outcome !== 'ok');
+  const worst = Math.max(0, different >= 0 ? different : unlike);
+  const { outcome, detail } = calls[worst]!;
+  const which = calls.length > 1 && detail !== '' ? `call ${worst + 1} of ${calls.length}: ` : '';
   return { index, outcome, reproduced: outcome === 'ok', detail: `${which}${detail}` };
 }
 
-function compareCall(
-  recorded: string,
-  call: CallResult | undefined,
-  sandboxName: string,
-): Pick<CheckFileRow, 'outcome' | 'detail'> {
-  if (call === undefined || call.outcome === 'sandbox_failure') {
-    throw new RunError(`the ${sandboxName} sandbox keeps failing: ${call?.detail ?? 'no result'}`);
-  }
-  const { outcome, repr, detail } = call;
-  if (outcome !== 'ok' || repr === null) return { outcome, detail };
-  if (repr === recorded) return { outcome: 'ok', detail: '' };
-  const difference = `${describeRecording(recorded, repr)}, came out as ${shorten(repr)}`;
-  return { outcome: literalEqual(repr, recorded) ? 'literal_equal' : 'recorded_output_differs', detail: difference };
-}
-
-/** A recording may be empty, or cut in the middle: `[1, 2...8, 9]`. */
-function describeRecording(recorded: string, repr: string): string {
-  if (recorded === '') return 'recorded nothing';
-  const cut = recorded.indexOf('...');
-  const isCut = cut > 0 && repr.startsWith(recorded.slice(0, cut)) && repr.endsWith(recorded.slice(cut + 3));
-  return `recorded ${shorten(recorded)}${isCut ? ' (cut in the middle)' : ''}`;
-}
-
-function shorten(text: string): string {
-  return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
+function isEqual({ outcome }: ComparedCall): boolean {
+  return outcome === 'ok' || outcome === 'literal_equal';
 }
 
 function countOutcomes(results: readonly CheckFileRow[]): Record<string, number> {

@@ -109,6 +109,24 @@ describe('an answer to code_i', () => {
     expect(calls.toSorted()).toEqual(["1, **{'a b': 2}", "1, **{'n': 2}"]);
   });
 
+  it('may hold an integer that has no decimal digits in Python', async () => {
+    const sandbox = createFakeSandbox(() => '[3, 2, 1]');
+    const long = `0x${'f'.repeat(5000)}`;
+    expect(await doctest.grade(checked, [long, `[-${long}]`], sandbox)).toEqual(['pass', 'pass']);
+    expect(sandbox.requests.map(({ program }) => program.calls)).toEqual([[long], [`[-${long}]`]]);
+  });
+
+  it('of a recorded task whose own input is code meets the program as written', async () => {
+    const sandbox = createFakeSandbox((code) =>
+      code === snippet ? '[3, 2, 1]' : '((<function <lambda> at 0x…>,), {})',
+    );
+    const recorded = { ...checked, input: 'lambda x: x' };
+    const answer = 'f(lambda x: [1])';
+    expect(await doctest.grade(recorded, [answer], sandbox)).toEqual(['pass']);
+    expect(sandbox.requests.at(-1)?.program).toEqual({ code: snippet, calls: ['lambda x: [1]'] });
+    expect(await doctest.grade(checked, [answer], sandbox)).toEqual(['fail']);
+  });
+
   it('is a fail whatever its run ends in, but never for the sandbox', async () => {
     for (const outcome of [
       'runtime_error',

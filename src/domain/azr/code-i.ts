@@ -2,7 +2,8 @@
 import { answeredArguments } from './answered-arguments.js';
 import { CALL_EXAMPLES, drawExamples, withExamples } from './examples.js';
 import { runCalls } from './grading.js';
-import { literalEqual } from './literal.js';
+import { literalEqual, tryParseArguments } from './literal.js';
+import { withoutCall } from './notation.js';
 import { callsToCheck, checkedOutput, proposedCall, settleCall } from './one-call.js';
 import type { CallTask, TaskType } from './task.js';
 
@@ -54,9 +55,17 @@ export const codeI: TaskType<CallTask & { readonly type: 'code_i' }> = {
 
   async grade(task, answer, grader) {
     const expected = checkedOutput(task);
-    const input = await answeredArguments(answer, grader);
+    const input = (await answeredArguments(answer, grader)) ?? codeAsAnswered(task, answer);
     if (input === null) return 'fail';
     const [result] = await runCalls({ code: task.snippet, calls: [input] }, grader);
     return result?.outcome === 'ok' && literalEqual(expected, result.repr ?? '') ? 'pass' : 'fail';
   },
 };
+
+/**
+ * A recorded task whose own input is code, say a lambda, has no answer that is data: answers to it meet the program as they are
+ * written, if they are the arguments of one call. A task that a domain has checked is never one of these.
+ */
+function codeAsAnswered(task: CallTask, answer: string): string | null {
+  return tryParseArguments(task.input) === null ? withoutCall(answer) : null;
+}

@@ -21,8 +21,8 @@ describe('code_o', () => {
     expect(bare.prompt('code_o', 1)).not.toContain('Example');
   });
 
-  it('asks a model of the micro-world nothing', () => {
-    expect(doctest.prompt('code_o', 1)).toBe('');
+  it('prompts a model of the micro-world with what the solver will be asked for', () => {
+    expect(doctest.prompt('code_o', 1)).toBe('# output\n');
   });
 
   it('parses the completion of either notation into the same task', () => {

@@ -5,7 +5,7 @@ import type { Notation, ProgramAndInput } from './notation.js';
 /** Every task, question and answer ends in a line break of its own. */
 export const doctest: Notation = {
   needsInstructions: false,
-  opening: { code_o: '', code_i: '# input\n', code_f: '# function\n' },
+  opening: { code_o: '# output\n', code_i: '# input\n', code_f: '# function\n' },
   drawsInputs: true,
   readProgramAndInput,
   writeProgramAndInput,

@@ -2,7 +2,10 @@
 export { mapBounded } from './bounded.js';
 export { checkFile, type CheckFileReport } from './check-file.js';
 export { createCodeDomain } from './code-domain.js';
+export { gradeFile, type GradeReport, type GradeType } from './grade-file.js';
+export { readJsonLines } from './jsonl.js';
 export { literalEqual } from './literal.js';
-export { codeDomainSchema } from './settings.js';
+export { codeDomainSchema, TASK_TYPES } from './settings.js';
+export { readRecordedTask } from './recorded-task.js';
 export { readTopicRules, type TopicRules } from './topics.js';
 export { computedOutput, type CodeTask } from './task.js';

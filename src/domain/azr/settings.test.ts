@@ -8,6 +8,7 @@ it('fills in defaults that suit an instructed model', () => {
     types: ['code_o'],
     notation: 'fenced',
     examples: 3,
+    induction: { inputs: 10, shown: 5 },
     limits: { timeoutMs: 2000, memoryMiB: 256 },
   });
   expect(settings.validity).toMatchObject({ everyParameterUsed: true, rejectRepeats: true, maxReprLength: 400 });
@@ -24,6 +25,9 @@ it('fills in defaults that suit an instructed model', () => {
 it.each([
   [{ notation: 'latex' }, 'notation'],
   [{ types: [] }, 'types'],
+  [{ types: ['code_x'] }, 'types'],
+  [{ induction: { inputs: 5, shown: 5 } }, 'shown must be less than inputs'],
+  [{ validity: { maxQuestionLength: 0 } }, 'maxQuestionLength'],
   [{ types: ['code_o', 'code_o'] }, 'a type is named twice'],
   [{ validity: { maxReprLenght: 36 } }, 'maxReprLenght'],
   [{ validity: { distinctOutputs: { of: 4, atLeast: 6 } } }, 'atLeast must not exceed of'],

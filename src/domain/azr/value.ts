@@ -114,7 +114,7 @@ export function pythonRepr(value: PythonValue): string {
   return write(value, REPR);
 }
 
-/** Python source that evaluates to the value: `repr`, but for infinity and Ellipsis. */
+/** Python source that evaluates to the value: `repr`, but for infinity, Ellipsis, and integers too long for one. */
 export function pythonSource(value: PythonValue): string {
   return write(value, SOURCE);
 }
@@ -123,9 +123,10 @@ export function pythonSource(value: PythonValue): string {
 interface Spelling {
   readonly infinity: string;
   readonly ellipsis: string;
+  readonly integer: (value: bigint) => string;
 }
-const REPR: Spelling = { infinity: 'inf', ellipsis: 'Ellipsis' };
-const SOURCE: Spelling = { infinity: '1e309', ellipsis: '...' };
+const REPR: Spelling = { infinity: 'inf', ellipsis: 'Ellipsis', integer: intRepr };
+const SOURCE: Spelling = { infinity: '1e309', ellipsis: '...', integer: intSource };
 
 function write(value: PythonValue, spelling: Spelling): string {
   const list = (items: readonly PythonValue[]): string => items.map((item) => write(item, spelling)).join(', ');
@@ -137,7 +138,7 @@ function write(value: PythonValue, spelling: Spelling): string {
     case 'bool':
       return value.value ? 'True' : 'False';
     case 'int':
-      return intRepr(value.value);
+      return spelling.integer(value.value);
     case 'float':
       return floatRepr(value.value, spelling.infinity, '.0');
     case 'complex':
@@ -155,6 +156,14 @@ function write(value: PythonValue, spelling: Spelling): string {
     case 'dict':
       return `{${value.entries.map(([key, item]) => `${write(key, spelling)}: ${write(item, spelling)}`).join(', ')}}`;
   }
+}
+
+/** Hexadecimal integers have no limit in CPython; this many digits are no more than 4300 decimal ones. */
+const LONG_HEXADECIMAL = 3500;
+
+function intSource(value: bigint): string {
+  const magnitude = (value < 0n ? -value : value).toString(16);
+  return magnitude.length <= LONG_HEXADECIMAL ? intRepr(value) : `${value < 0n ? '-' : ''}0x${magnitude}`;
 }
 
 function intRepr(value: bigint): string {

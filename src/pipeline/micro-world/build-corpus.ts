@@ -18,7 +18,7 @@ const LONGEST_TASK_TOKENS = 75;
 /** The corpus is kept in this tokenizer's ids. */
 const CORPUS_TOKENIZER = 'boilerplate';
 
-/** The parts of the corpus: documents of code_o, and questions about functions. */
+/** The parts of the corpus: questions of code_o, and questions about functions. */
 export const CORPUS_PARTS = ['train', 'held-out', 'functions/train', 'functions/held-out'] as const;
 
 export interface CorpusBuild {
@@ -98,7 +98,8 @@ export function readDocuments(
   const programs = read(split);
   const functions = read(`functions/${split}`);
   const written: Record<DocumentKind, () => CorpusDocument[]> = {
-    code_o: () => programs,
+    code_o: () => programs.map((document) => proposal('code_o', document)),
+    'code_o question': () => programs,
     code_i: () => programs.map((document) => proposal('code_i', document)),
     'code_i question': () => programs.map(inputQuestion),
     code_f: () => functions.map((question) => proposal('code_f', functionTask(question))),

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Calls, Evaluate } from './evaluation.js';
-import { functionQuestion, functionTask, inputQuestion, proposal, sampleFunctionQuestions } from './documents.js';
+import { codeDomainSchema, createCodeDomain, readTopicRules } from '../../domain/azr/index.js';
+import { findFile } from '../paths.js';
+import {
+  functionQuestion,
+  functionTask,
+  inputQuestion,
+  proposal,
+  PROPOSAL_PROMPTS,
+  sampleFunctionQuestions,
+} from './documents.js';
 
 const document = { task: 'def f(x):\n    return x[::-1]\n>>> f([1, 2, 3])\n', output: '[3, 2, 1]\n' };
 
@@ -24,6 +33,7 @@ describe('the questions', () => {
 describe('the proposals', () => {
   it('follow their prompt with a program, its call and the output', () => {
     expect(proposal('code_i', document)).toEqual({ task: `# input\n${document.task}`, output: '[3, 2, 1]\n' });
+    expect(proposal('code_o', document)).toEqual({ task: `# output\n${document.task}`, output: '[3, 2, 1]\n' });
   });
 
   it('of code_f hold the program of a question with its first pair', () => {
@@ -67,5 +77,32 @@ describe('sampleFunctionQuestions', () => {
     expect(await refuse(({ inputs }) => inputs.map((input, i) => (i < 9 ? input : null)))).toBe(true);
     expect(await refuse(({ inputs }) => inputs.map((_, i) => `${i % 5}`))).toBe(true);
     expect(await refuse(({ inputs }) => [...inputs])).toBe(false);
+  });
+});
+
+describe('the domain', () => {
+  const domain = createCodeDomain(
+    codeDomainSchema.parse({ notation: 'doctest', types: ['code_o', 'code_i', 'code_f'] }),
+    readTopicRules(findFile('data/topics/code-1.json', 'domain.topics')),
+  );
+  const [snippet, input, output] = ['def f(x):\n    return x[::-1]', '[1, 2, 3]', '[3, 2, 1]'];
+
+  it('prompts with what the proposals begin with, and reads what follows', () => {
+    for (const [kind, prompt] of Object.entries(PROPOSAL_PROMPTS)) {
+      expect(domain.prompt(kind, 1)).toBe(prompt);
+      const written = proposal(kind as keyof typeof PROPOSAL_PROMPTS, document).task;
+      expect(domain.parse(kind, written.slice(prompt.length))).toMatchObject({ type: kind, snippet });
+    }
+  });
+
+  it('asks what the questions ask', () => {
+    expect(domain.question({ type: 'code_o', snippet, input, output })).toBe(document.task);
+    expect(domain.question({ type: 'code_i', snippet, input, output })).toBe(inputQuestion(document).task);
+    const inputs = Array.from({ length: 10 }, (_, n) => `[${n}, 1]`);
+    const outputs = Array.from({ length: 10 }, (_, n) => `[1, ${n}]`);
+    const pairs = inputs.map((value, n) => [value, outputs[n]!] as const);
+    expect(domain.question({ type: 'code_f', snippet, inputs, outputs, message: '', shown: 5 })).toBe(
+      functionQuestion(snippet, pairs).task,
+    );
   });
 });

@@ -4,8 +4,8 @@ import { canBeGuessed, LONGEST_OUTPUT, type CorpusDocument } from './corpus.js';
 import { perturbedInputs, type Evaluate } from './evaluation.js';
 import { sampleFunction, type SampledProgram } from './language.js';
 
-/** What a generator is prompted with, a type each; code_o needs nothing. */
-export const PROPOSAL_PROMPTS = { code_i: '# input\n', code_f: '# function\n' } as const;
+/** What a generator is prompted with for a task of each type: what the solver will be asked for. */
+export const PROPOSAL_PROMPTS = { code_o: '# output\n', code_i: '# input\n', code_f: '# function\n' } as const;
 const QUESTIONS = { code_i: '# input?\n', code_f: '# function?\n' } as const;
 
 /** Pairs of input and output that a question about a function shows. */
@@ -17,13 +17,13 @@ const DRAWN_INPUTS = 20;
 const BATCH = 1000;
 const LONGEST_QUESTION = 240;
 
-/** A program of a code_o document with its answer, taken apart again. */
+/** A code_o question with its answer, taken apart again. */
 export function readDocument({ task, output }: CorpusDocument): SampledProgram & { readonly output: string } {
   const [snippet, call] = task.split('\n>>> f(') as [string, string];
   return { snippet, input: call.slice(0, call.lastIndexOf(')')), output: output.trimEnd() };
 }
 
-/** A proposal of that type: its prompt, the program and its call; the output follows. */
+/** A proposal of that type: its prompt, the program and its call, as a code_o question has them; the output follows. */
 export function proposal(type: keyof typeof PROPOSAL_PROMPTS, document: CorpusDocument): CorpusDocument {
   return { task: PROPOSAL_PROMPTS[type] + document.task, output: document.output };
 }
@@ -50,7 +50,7 @@ export interface FunctionsRequest {
   readonly onProgress?: (documents: number) => void;
 }
 
-/** The program of a question about a function with its first input, as a code_o document. */
+/** The program of a question about a function with its first input, as a code_o question. */
 export function functionTask({ task, output: program }: CorpusDocument): CorpusDocument {
   const [, call, output] = task.split('\n', 3) as [string, string, string];
   return { task: `${program}${call}\n`, output: `${output}\n` };

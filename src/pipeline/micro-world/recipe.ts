@@ -5,7 +5,7 @@ import type { TrainingSettings } from './training.js';
 
 export interface CorpusRecipe {
   readonly seed: number;
-  /** code_o documents; those of code_i and the questions about inputs are made of the same programs. */
+  /** Programs with a call and its output: code_o and code_i. */
   readonly trainingDocuments: number;
   /** Functions to be found from examples (code_f). */
   readonly trainingFunctions: number;
@@ -56,14 +56,21 @@ const SHAPE = {
 
 const TRAINING = { seed: 1, batch: 48, weightDecay: 0.01, shortTokens: 24, threads: 1 } as const;
 
-/** A generator writes tasks of every type; as the reference it also reads the questions of those whose question is another text. */
+/** A generator writes tasks of every type; as the reference it reads them as the solver sees them. */
 const GENERATOR_TRAINING: TrainingSettings = {
   ...TRAINING,
   taskWeight: 1,
   stages: [
     {
       documents: 72_000,
-      mixture: { code_o: 0.3, code_i: 0.2, 'code_i question': 0.15, code_f: 0.2, 'code_f question': 0.15 },
+      mixture: {
+        code_o: 0.2,
+        code_i: 0.15,
+        code_f: 0.2,
+        'code_o question': 0.15,
+        'code_i question': 0.15,
+        'code_f question': 0.15,
+      },
       learningRate: 3e-3,
       warmUpSteps: 200,
       shortShare: 0,
@@ -110,10 +117,16 @@ export const MODELS: readonly ModelRecipe[] = [
       ...TRAINING,
       taskWeight: 0.1,
       stages: [
-        { documents: 864_000, mixture: { code_o: 1 }, learningRate: 3e-3, warmUpSteps: 200, shortShare: 0.1 },
+        {
+          documents: 864_000,
+          mixture: { 'code_o question': 1 },
+          learningRate: 3e-3,
+          warmUpSteps: 200,
+          shortShare: 0.1,
+        },
         {
           documents: 480_000,
-          mixture: { code_o: 0.3, 'code_i question': 0.4, 'code_f question': 0.3 },
+          mixture: { 'code_o question': 0.3, 'code_i question': 0.4, 'code_f question': 0.3 },
           learningRate: 2e-3,
           warmUpSteps: 200,
           shortShare: 0,

@@ -24,8 +24,15 @@ const SPECIAL_IDS = {
   eos: SPECIAL_TOKENS.indexOf('<eos>'),
 };
 
-/** What is trained on, by kind: tasks of each type as a generator writes them, and the questions of those whose question is another text. */
-export const DOCUMENT_KINDS = ['code_o', 'code_i', 'code_f', 'code_i question', 'code_f question'] as const;
+/** What is trained on, by kind: tasks of each type as a generator writes them, and the questions that a solver sees. */
+export const DOCUMENT_KINDS = [
+  'code_o',
+  'code_i',
+  'code_f',
+  'code_o question',
+  'code_i question',
+  'code_f question',
+] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 export type Documents = Readonly<Partial<Record<DocumentKind, readonly EncodedDocument[]>>>;
 

@@ -65,7 +65,8 @@ export function linePlot(options: LinePlot): string {
   const bottom = HEIGHT - 44;
   const y = linearScale([Math.min(...heights), Math.max(...heights)], [bottom, top]);
   const frame: Frame = { left: leftMargin(y.ticks, options.format), right: WIDTH - 12, top, bottom };
-  const endsWidth = ends.length === 0 ? 0 : 14 + 14 * ends.length;
+  const endPitch = Math.min(14, 120 / ends.length);
+  const endsWidth = ends.length === 0 ? 0 : 14 + endPitch * ends.length;
   const lastStep = Math.max(...steps);
   const x = stepScale([Math.min(...steps, lastStep - 1), lastStep], [frame.left + 4, frame.right - endsWidth]);
 
@@ -100,7 +101,7 @@ export function linePlot(options: LinePlot): string {
     ...dots.flatMap((curve) =>
       curve.points.map((point) => marker(curve.series, ...at(point), 6, hint(value(curve.name, point)))),
     ),
-    ...ends.map((end, index) => endPoint(end, frame.right - endsWidth + 18 + 14 * index, y, options.format)),
+    ...ends.map((end, index) => endPoint(end, frame.right - endsWidth + 18 + endPitch * index, y, options.format)),
   );
 }
 

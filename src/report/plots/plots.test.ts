@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { linearScale, niceTicks, percentTick, stepScale } from './axes.js';
-import { barPlot } from './bar-plot.js';
+import { heatPlot } from './heat-plot.js';
+import { intervalPlot } from './interval-plot.js';
 import { linePlot } from './line-plot.js';
 import { reliabilityPlot } from './reliability-plot.js';
 import { element, escapeXml } from './svg.js';
@@ -42,24 +43,48 @@ test('text and attributes are escaped', () => {
   expect(element('text', { title: '"<', x: 1.23456 }, 'ok')).toBe('<text title="&quot;&lt;" x="1.23">ok</text>');
 });
 
-test('bars are as high as their values', () => {
-  const svg = barPlot({
+test('a cell is as dark as its share of the largest one', () => {
+  const svg = heatPlot({
     description: 'test',
-    groupName: 'passes',
-    valueName: 'tasks',
-    format: percentTick,
-    groups: ['0', '1'],
-    series: [
-      { name: 'base', series: 0, values: [0.4, 0.1] },
-      { name: 'propel', series: 1, values: [0.2, 0] },
+    columnName: 'passes',
+    columns: ['invalid', '0', '1'],
+    rows: [
+      { name: 'base', values: [0.4, 0.1, 0.004] },
+      { name: 'propel', values: [0.2, 0, 0.8] },
     ],
-    shaded: { first: 1, last: 1, note: 'in band' },
+    framed: { first: 2, last: 2, note: 'in band' },
   });
-  const [first, second, third, fourth] = attributes(svg, 'bar', 'height').map(Number);
-  expect(first! / second!).toBeCloseTo(4, 2);
-  expect(first! / third!).toBeCloseTo(2, 2);
-  expect(fourth).toBe(0);
-  expect(svg).toContain('<title>propel, 0: 20%</title>');
+  const shades = attributes(svg, 'heat', 'fill-opacity').map(Number);
+  expect(shades.map((shade) => shade / shades[5]!)).toEqual(
+    [0.5, 0.13, 0, 0.25, 0, 1].map((shade) => expect.closeTo(shade, 1)),
+  );
+  expect(svg).toContain('<title>propel, 1: 80.0%</title>');
+  // What rounds to 0% has no number.
+  expect([...svg.matchAll(/class="cell"[^>]*>([^<]*)</g)].map(([, text]) => text)).toEqual([
+    '40%',
+    '10%',
+    '20%',
+    '80%',
+  ]);
+  const [left] = attributes(svg, 'frame', 'x').map(Number);
+  expect(left).toBeCloseTo(Number(attributes(svg, 'heat', 'x')[2]) - 1, 1);
+});
+
+test('an interval lies about its value, from zero, with the number beside it', () => {
+  const svg = intervalPlot({
+    description: 'test',
+    groups: [{ heading: '', rows: [{ name: 'base', series: 0, value: 4, interval: [3, 8], note: 'loops' }] }],
+    valueName: 'cells',
+    format: String,
+    text: (value) => value.toFixed(1),
+  });
+  const grid = attributes(svg, 'grid', 'x1').map(Number);
+  const at = (x: string | undefined): number => (8 * (Number(x) - grid[0]!)) / (grid.at(-1)! - grid[0]!);
+  expect(at(attributes(svg, 'whisker', 'x1')[0])).toBeCloseTo(3, 2);
+  expect(at(attributes(svg, 'whisker', 'x2')[0])).toBeCloseTo(8, 2);
+  expect(at(attributes(svg, 'marker', 'cx')[0])).toBeCloseTo(4, 2);
+  expect(svg).toContain('>4.0 loops</text>');
+  expect(svg).toContain('<title>base: 4.0 loops (3.0–8.0)</title>');
 });
 
 test('a curve is drawn raw, and smoothed over five steps', () => {

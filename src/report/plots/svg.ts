@@ -42,7 +42,20 @@ export function plot(width: number, height: number, description: string, ...chil
 }
 
 /** Series differ in colour (by class), in dashes and in marker, so that none has to be told by colour alone. */
-const DASHES = ['2 3', 'none', '7 3', '1 3 6 3', '10 4 2 4', '4 2'];
+const DASHES = [
+  '2 3',
+  'none',
+  '7 3',
+  '1 3 6 3',
+  '10 4 2 4',
+  '4 2',
+  '12 3',
+  '3 5',
+  '8 3 2 3 2 3',
+  '5 5',
+  '1 2',
+  '14 4 4 4',
+];
 
 /** The class that colours a series: its number in the run's list of arms, or of probes. */
 export function seriesClass(series: number): string {

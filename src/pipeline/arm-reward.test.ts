@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { RunError } from '../errors.js';
+import type { Attempt } from '../solver/solver.js';
+import type { RewardedArm } from './arm-config.js';
+import { openArmReward } from './arm-reward.js';
+import { loadConfig } from './config-file.js';
+import type { ValidProposal } from './propose.js';
+import type { Workspace } from './workspace.js';
+
+const PASS: Attempt = { answer: 'right', status: 'answered' };
+const FAIL: Attempt = { answer: 'wrong', status: 'answered' };
+const CUT_OFF: Attempt = { answer: 'right', status: 'cut_off' };
+const LOST: Attempt = { answer: '', status: 'error' };
+
+/** A step's valid tasks, and a solver that has made up its mind about them: K = 4, in band 1 or 2 passes. */
+function step(attempts: readonly (readonly Attempt[])[]) {
+  const workspace = {
+    config: { ...loadConfig('pipelines/azr-micro.yaml'), band: { min: 1, max: 2, of: 4 }, seed: 3 },
+    domain: {
+      question: () => '',
+      grade: async (_: unknown, answers: string[]) => answers.map((answer) => (answer === 'right' ? 'pass' : 'fail')),
+    },
+    solver: async () => ({ attempt: async () => attempts }),
+    sandbox: async () => ({ size: 1 }),
+  } as unknown as Workspace;
+  const valid = attempts.map((_, i) => ({ row: { id: `task ${i}` }, task: {} }) as unknown as ValidProposal);
+  return async (settings: RewardedArm, index = 1) =>
+    (await openArmReward(workspace, 'mine', settings)).score(index, valid);
+}
+
+describe('solver in the loop', () => {
+  const SIL: RewardedArm = { reward: 'solver' };
+
+  test('1 for one or two passes of four, with the attempts and labels of the step', async () => {
+    const scores = await step([
+      [PASS, FAIL, FAIL, FAIL],
+      [FAIL, FAIL, FAIL, FAIL],
+      [PASS, PASS, PASS, FAIL],
+      [PASS, PASS, CUT_OFF, FAIL],
+    ])(SIL);
+    expect(scores.rewards).toEqual([1, 0, 0, 1]);
+    expect(scores.measuredInBand).toBe(0.5);
+    expect(scores.claimedInBand).toBeNull();
+    expect(scores.attempts).toHaveLength(16);
+    expect(scores.labels.map(({ passes, k, split }) => [passes, k, split])).toEqual(
+      [1, 0, 3, 2].map((passes) => [passes, 4, 'loop']),
+    );
+  });
+
+  test('a task that lost an attempt to the infrastructure is no failure: the step stops', async () => {
+    const scored = step([
+      [PASS, FAIL, FAIL, FAIL],
+      [PASS, FAIL, LOST, FAIL],
+    ])(SIL);
+    await expect(scored).rejects.toThrow(RunError);
+    await expect(scored).rejects.toThrow(
+      /^step 1 of arm mine: 1 of 2 tasks have attempts that the solver .* failed at/,
+    );
+  });
+
+  test('a step without a valid task measures nothing', async () => {
+    expect(await step([])(SIL)).toMatchObject({ rewards: [], measuredInBand: null, attempts: [] });
+  });
+});
+
+describe('controls', () => {
+  const score = step([[], [], []]);
+
+  test('validity alone pays every valid task the same', async () => {
+    expect((await score({ reward: 'valid' })).rewards).toEqual([1, 1, 1]);
+  });
+
+  test('chance follows from the seed, the arm and the step', async () => {
+    const { rewards } = await score({ reward: 'random' }, 2);
+    expect(new Set(rewards).size).toBe(3);
+    expect(rewards.every((reward) => reward >= 0 && reward < 1)).toBe(true);
+    expect((await score({ reward: 'random' }, 2)).rewards).toEqual(rewards);
+    expect((await score({ reward: 'random' }, 3)).rewards).not.toEqual(rewards);
+  });
+});

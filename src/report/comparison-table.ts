@@ -1,0 +1,23 @@
+/** A comparison for a terminal: the table of arms, and the claims. */
+import { TERMINAL_COLUMNS } from './comparison-columns.js';
+import type { Comparison } from './comparison.js';
+import { alignedTable } from './table.js';
+
+/** Rows as wide as they are: turned round, a dozen arms would be wider yet. Ends with a line break. */
+export function comparisonTable({ arms }: Comparison): string {
+  const headings = TERMINAL_COLUMNS.map(({ heading }) => heading);
+  const rows = arms.map((arm) =>
+    TERMINAL_COLUMNS.map(({ cell }) => {
+      const { text, detail } = cell(arm);
+      return detail === undefined ? text : `${text} (${detail})`;
+    }),
+  );
+  return alignedTable([headings, ...rows], Number.POSITIVE_INFINITY);
+}
+
+/** One line a claim. Ends with a line break. */
+export function claimLines({ claims }: Comparison): string {
+  return claims
+    .map(({ holds, claim, figures }) => `${holds ? 'holds         ' : 'does not hold '} ${claim}: ${figures}\n`)
+    .join('');
+}
