@@ -12,6 +12,7 @@ import { projectionShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import type { AdapterValues } from './decoder.js';
 import { gaussian } from './gaussian.js';
+import { parseHubModel } from './hub/cache.js';
 import { readTensors, writeTensors } from './safetensors.js';
 
 /** Linear modules of a layer by their short names, as PEFT's `target_modules`. */
@@ -103,16 +104,20 @@ const CONFIG_FILE = 'adapter_config.json';
 const WEIGHTS_FILE = 'adapter_model.safetensors';
 const PREFIX = 'base_model.model.';
 
-/** Write a PEFT folder. `base` names the model that the adapter belongs to. */
+/**
+ * Write a PEFT folder. `base` names the model that the adapter belongs to: a folder, or a hub id, whose revision PEFT wants apart.
+ */
 export function writeAdapter(folder: string, adapter: Adapter, base: string): void {
   mkdirSync(folder, { recursive: true });
   const { rank, alpha } = adapter.layout;
   // As the model calls them, which the settings need not.
   const targets = [...new Set([...adapter.factors.keys()].map((name) => name.split('.').at(-2)!))];
+  const hub = base.includes('@') ? parseHubModel(base) : null;
   const config = {
     peft_type: 'LORA',
     task_type: 'CAUSAL_LM',
-    base_model_name_or_path: base,
+    base_model_name_or_path: hub?.id ?? base,
+    revision: hub?.revision ?? null,
     r: rank,
     lora_alpha: alpha,
     lora_dropout: 0,

@@ -110,7 +110,8 @@ export function writeTensors(
   writeFileAtomic(file, Buffer.concat([length, padded, ...data]));
 }
 
-function toFloat32(raw: Uint8Array, type: TensorType): Float32Array {
+/** A tensor's bytes as float32; those of float32 itself are not copied. */
+export function toFloat32(raw: Uint8Array, type: TensorType): Float32Array {
   if (type === 'F32') return new Float32Array(raw.buffer, raw.byteOffset, raw.byteLength / 4);
   const half = new Uint16Array(raw.buffer, raw.byteOffset, raw.byteLength / 2);
   if (type === 'BF16') return new Float32Array(Uint32Array.from(half, (h) => h << 16).buffer);

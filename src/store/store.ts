@@ -295,9 +295,14 @@ export class RunStore {
     this.#guarded(() => this.#tables.checkpoints.insert([row]));
   }
 
+  /** An arm's checkpoints, ascending by step. */
+  checkpoints(arm: string): CheckpointRow[] {
+    return this.#guarded(() => this.#tables.checkpoints.select({ arm }));
+  }
+
   /** The latest checkpoint of an arm, or null. */
   lastCheckpoint(arm: string): CheckpointRow | null {
-    return this.#guarded(() => this.#tables.checkpoints.select({ arm }).at(-1) ?? null);
+    return this.checkpoints(arm).at(-1) ?? null;
   }
 
   /** Name an auxiliary probe whose file is already whole on disk, with what was mined for it. */

@@ -34,6 +34,14 @@ export function modelName(folder: string): string {
   return idOf(basename(dirname(snapshots))) ?? basename(folder);
 }
 
+/** The hub id of a cache's snapshot, with its commit as revision; null for another folder. */
+export function hubNameOf(folder: string): string | null {
+  const snapshots = dirname(folder);
+  if (basename(snapshots) !== 'snapshots') return null;
+  const id = idOf(basename(dirname(snapshots)));
+  return id === null ? null : formatHubModel({ id, revision: basename(folder) });
+}
+
 /** `models--org--name` → `org/name`. */
 function idOf(name: string): string | null {
   const [kind, org, ...rest] = name.split('--');
