@@ -6,9 +6,11 @@ import { register as registerCompare } from './compare.js';
 import { register as registerConfig } from './config.js';
 import { register as registerDoctor } from './doctor.js';
 import { register as registerEvaluate } from './evaluate.js';
+import { register as registerExport } from './export.js';
 import { register as registerGrade } from './grade.js';
 import { register as registerLabel } from './label.js';
 import { register as registerModels } from './models.js';
+import { register as registerPlan } from './plan.js';
 import { register as registerReport } from './report.js';
 import { register as registerRun } from './run.js';
 import { register as registerSample } from './sample.js';
@@ -30,10 +32,12 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   registerTrainGenerator,
   registerEvaluate,
   registerReport,
+  registerExport,
   registerSample,
   registerCheck,
   registerGrade,
   registerConfig,
+  registerPlan,
   registerServe,
   registerModels,
   registerSandbox,

@@ -26,7 +26,7 @@ export interface EngineSettings {
 }
 
 /** Sequences in one forward pass. */
-const FORWARD_BATCH = 64;
+export const FORWARD_BATCH = 64;
 /** Stands for no stop: the graph's reductions need one to compare with. */
 const NO_TOKEN = -1;
 /** Compiled graphs kept per model. */

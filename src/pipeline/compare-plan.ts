@@ -51,7 +51,7 @@ export function shareDone(
 
 const GIB = 2 ** 30;
 /** Bytes of a run of models that weigh nothing: Node, ONNX Runtime's arenas, an interpreter. Measured: 1.0 GiB. */
-const RUN_MEMORY = 1.1 * GIB;
+export const RUN_MEMORY = 1.1 * GIB;
 /** Copies of a model's weights in a run: as read, in the session, and room for gradients. */
 const WEIGHT_COPIES = 3;
 

@@ -13,7 +13,7 @@ export interface LocalSolverSettings {
 }
 
 /** Questions whose attempts are sampled in one rollout. */
-const QUESTIONS_PER_ROLLOUT = 64;
+export const QUESTIONS_PER_ROLLOUT = 64;
 
 /** An attempt at a question that leaves no room for an answer. */
 const NO_ROOM: Attempt = { answer: '', status: 'cut_off' };

@@ -1,0 +1,176 @@
+/** `propel plan`: what a configuration will take, before any of it runs. */
+import { InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
+import { plan } from '../pipeline/plan.js';
+import type { Plan, PlanModel, PlanPhase } from '../pipeline/plan.js';
+import type { ModelMemory, RunMemory, UseMemory } from '../pipeline/plan-memory.js';
+import { loadConfig } from '../pipeline/config-file.js';
+import { count, duration, MISSING } from '../report/format.js';
+import { alignColumns, printJson, printLines } from './output.js';
+import { createProgress } from './progress.js';
+import { DEFAULT_CONFIGURATION, setOption } from './run-options.js';
+
+interface Flags {
+  readonly memory?: number;
+  readonly like?: string;
+  readonly modelConfig: ReadonlyMap<string, string>;
+  readonly set: readonly string[];
+  readonly json?: boolean;
+}
+
+const HELP = `
+Nothing is downloaded, no model runs and nothing is written. Figures are estimates for the longest texts (memory) and for expected ones
+(work and time). Time rests on a few seconds' timing of products, operators and sandbox on this machine, or with --like on a run that was
+made here with the same models. A model that is not here is planned by its config.json.
+
+Examples:
+  $ propel plan
+  $ propel plan pipelines/azr-qwen2.5-3b.yaml --memory 80GiB
+  $ propel plan pipelines/azr-qwen2.5-3b.yaml --model-config Qwen/Qwen2.5-3B-Instruct=./config.json
+  $ propel plan my.yaml --like runs/azr-micro --json | jq .totals`;
+
+export function register(program: Command): void {
+  program
+    .command('plan')
+    .description('show parameters, memory, work and time of a configuration before it runs')
+    .argument('[configuration]', 'YAML file, from the working folder or the package', DEFAULT_CONFIGURATION)
+    .option('--memory <size>', 'what the run may take, e.g. 24GiB or 80GB', memorySize)
+    .option('--like <folder>', 'run folder whose rates, validity and lengths are taken')
+    .addOption(modelConfigOption())
+    .addOption(setOption())
+    .option('--json', 'print one JSON document on standard output')
+    .addHelpText('after', HELP)
+    .action(async (configuration: string, { memory, like, modelConfig, set, json }: Flags) => {
+      const planned = await plan({
+        config: loadConfig(configuration, set),
+        modelConfigs: modelConfig,
+        memory: memory ?? null,
+        like: like ?? null,
+        progress: createProgress,
+      });
+      if (json) printJson(planned);
+      else printLines(describe(planned));
+    });
+}
+
+function modelConfigOption(): Option {
+  const what = 'config.json of a model that is not here; may be repeated';
+  return new Option('--model-config <model=path>', what)
+    .default(new Map<string, string>(), 'none')
+    .argParser((value: string, all: ReadonlyMap<string, string>) => {
+      const [name, path] = [value.slice(0, value.indexOf('=')), value.slice(value.indexOf('=') + 1)];
+      if (!value.includes('=') || name === '' || path === '') throw new InvalidArgumentError('Give model=path.');
+      return new Map([...all, [name, path]]);
+    });
+}
+
+const UNITS: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** `24GiB` → bytes. */
+function memorySize(text: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(MB|GB|MiB|GiB)$/.exec(text) ?? [];
+  if (number === undefined) throw new InvalidArgumentError('Give a number with MB, GB, MiB or GiB.');
+  return Number(number) * UNITS[unit!]!;
+}
+
+function size(bytes: number): string {
+  return bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}
+
+function describe({ name, models, expected, phases, totals, time, memory }: Plan): string[] {
+  const { validity, taskTokens, answerTokens, promptTokens, questionTokens } = expected;
+  const percents = [validity.label, validity.train, validity.evaluate].map((share) => `${Math.round(100 * share)}%`);
+  return [
+    `plan of ${name}`,
+    '',
+    ...models.flatMap((model, i) => [...describeModel(model), ...describeUses(memory.models[i]!, memory), '']),
+    ...describeMemory(memory),
+    '',
+    `Work (${expected.basis}: valid ${percents.join(', ')} of label, train and evaluate; tokens of a task ${Math.round(taskTokens)}, an answer ${Math.round(answerTokens)}, a prompt ${promptTokens}, around a question ${questionTokens})`,
+    ...alignColumns([
+      ['  phase', 'generations', 'at most', 'solver trials', 'at most', 'tokens', 'time'],
+      ...phases.map(phaseRow),
+      [
+        '  in all',
+        ...[totals.generations, totals.generationsAtMost, totals.trials, totals.trialsAtMost].map((n) => count(n)),
+        count(Math.round(allTokens(totals.tokens))),
+        totals.seconds === null ? MISSING : duration(totals.seconds),
+      ],
+    ]),
+    `Time by ${time.basis}${time.uncounted.length > 0 ? `; not counted: ${time.uncounted.join(', ')}` : ''}`,
+  ];
+}
+
+function allTokens(tokens: PlanPhase['tokens']): number {
+  return Object.values(tokens).reduce((a, b) => a + b, 0);
+}
+
+function phaseRow({
+  phase,
+  arm,
+  generations,
+  generationsAtMost,
+  trials,
+  trialsAtMost,
+  tokens,
+  seconds,
+}: PlanPhase): string[] {
+  return [
+    `  ${phase}${arm === '' ? '' : ` ${arm}`}`,
+    ...[generations, generationsAtMost, trials, trialsAtMost].map((n) => count(n)),
+    count(Math.round(allTokens(tokens))),
+    seconds === null ? MISSING : duration(seconds),
+  ];
+}
+
+function describeModel(model: PlanModel): string[] {
+  const { name, settings, family, parameters, bytes, stored, layers, width, maxPositions, adapters, problem } = model;
+  const head = `${settings.join(', ')}: ${name}`;
+  if (parameters === null || bytes === null) return [head, `  ${problem ?? ''}`];
+  const byType = Object.entries(bytes).map(([type, n]) => `${size(n)} as ${type}`);
+  const here = stored === null ? 'its weights are not here' : `stored as ${stored.join(', ')}`;
+  const shape = `${layers} layers of width ${count(width!)}, ${count(maxPositions!)} positions`;
+  return [
+    head,
+    `  ${family}, ${shape}, ${count(parameters)} parameters: ${byType.join(', ')}; ${here}`,
+    ...Object.entries(adapters).map(([arm, n]) => `  adapter of arm ${arm}: ${count(n)} parameters`),
+  ];
+}
+
+function describeUses(model: ModelMemory | null, { budget }: RunMemory): string[] {
+  if (model === null) return [];
+  return model.uses.map((use) => `  ${use.use}: ${describeUse(use)}${budget === null ? '' : `; ${verdict(use)}`}`);
+}
+
+function describeUse({
+  sequences,
+  tokens,
+  weights,
+  activations,
+  cache,
+  optimiser,
+  gradients,
+  total,
+}: UseMemory): string {
+  const parts: (readonly [string, number])[] = [
+    ['weights', weights],
+    ['activations', activations],
+    ['cache', cache],
+    ['optimiser', optimiser],
+    ['gradients', gradients],
+  ];
+  const shown = parts.filter(([, bytes]) => bytes > 0).map(([what, bytes]) => `${what} ${size(bytes)}`);
+  return `${size(total)} for ${count(sequences)} sequences of ${count(tokens)} tokens (${shown.join(', ')})`;
+}
+
+function verdict({ sequences, sequencesThatFit }: UseMemory): string {
+  if (sequencesThatFit === null) return '';
+  if (sequencesThatFit >= sequences) return 'fits';
+  return sequencesThatFit === 0 ? 'does not fit' : `does not fit: ${count(sequencesThatFit)} at once would`;
+}
+
+function describeMemory({ process, resident, working, total, budget, fits }: RunMemory): string[] {
+  const parts = `process and sandbox ${size(process)}, weights of all graphs ${size(resident)}, largest use ${size(working)}`;
+  const outcome = fits === null ? 'cannot be told: a model is unknown' : fits ? 'fits' : 'does not fit';
+  return [`Memory: ${size(total)} (${parts})${budget === null ? '' : `; of ${size(budget)}: ${outcome}`}`];
+}

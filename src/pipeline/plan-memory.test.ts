@@ -1,0 +1,118 @@
+/** A run's memory, worked out by hand from a tiny decoder's sizes. */
+import { describe, expect, it } from 'vitest';
+import { TINY_LLAMA } from '../../tests/tiny-checkpoint.js';
+import { forwardBytes, parameterBytes, rolloutBytes, trainerBytes, updateBytes } from '../lm/footprint.js';
+import { loadConfig } from './config-file.js';
+import { planMemory } from './plan-memory.js';
+import type { PlannedModel } from './plan-models.js';
+import type { Expectations } from './plan-work.js';
+
+const EXPECTED: Expectations = {
+  validity: { label: 0.5, train: 0.5, evaluate: 0.5 },
+  taskTokens: 5,
+  answerTokens: 3,
+  promptTokens: 4,
+  questionTokens: 2,
+};
+const WEIGHTS = parameterBytes(TINY_LLAMA).float32;
+const LAYOUT = { rank: 2, alpha: 4, targets: ['q_proj', 'v_proj'] };
+
+const model = (name: string, settings: readonly string[], config = TINY_LLAMA): PlannedModel => ({
+  name,
+  settings,
+  config,
+  tokenizer: null,
+  types: ['F32'],
+  problem: null,
+});
+
+function config(arms: Readonly<Record<string, unknown>>) {
+  return loadConfig('pipelines/azr-micro.yaml', [
+    'domain.types=[code_o]',
+    'policy={maxNewTokens: 10, stops: []}',
+    'solver={maxNewTokens: 6, stops: []}',
+    'label={tasks: 40, batch: 20}',
+    `train={steps: 4, batch: 12, microBatch: 8, lora: ${JSON.stringify(LAYOUT)}}`,
+    'evaluate={generations: 30, batch: 16}',
+    'band={min: 1, max: 2, of: 4}',
+    'sandbox.workers=3',
+    `arms=${JSON.stringify(arms)}`,
+  ]);
+}
+const ARMS = { base: { reward: 'none' }, propel: { reward: 'probe' } };
+const MODELS = [model('generator', ['models.policy', 'models.reference']), model('solver', ['models.solver'])];
+
+describe('the memory of a run', () => {
+  const { models, process, resident, working, total, fits } = planMemory(config(ARMS), MODELS, EXPECTED, null);
+
+  it('holds a rollout of the largest batch, an update of a micro-batch and hidden states of 64 texts', () => {
+    const use = (name: string) => models[0]!.uses.find((one) => one.use === name)!;
+    const rollout = rolloutBytes(TINY_LLAMA, { prompts: 1, promptTime: 4, samples: 20, newTokens: 10 });
+    expect(use('rollout')).toMatchObject({ sequences: 20, tokens: 14, weights: WEIGHTS, ...rollout });
+    expect(use('update')).toMatchObject({
+      sequences: 8,
+      tokens: 14,
+      activations: updateBytes(TINY_LLAMA, LAYOUT, 8, 14),
+      ...trainerBytes(TINY_LLAMA, LAYOUT),
+    });
+    expect(use('hidden')).toMatchObject({ sequences: 64, tokens: 12, activations: forwardBytes(TINY_LLAMA, 64, 12) });
+    const { weights, activations, cache, optimiser, gradients, total: all } = use('update');
+    expect(all).toBe(weights + activations + cache + optimiser + gradients);
+  });
+
+  it('holds the solver’s attempts at 64 questions', () => {
+    const size = { prompts: 64, promptTime: 12, samples: 256, newTokens: 6 };
+    expect(models[1]!.uses).toMatchObject([{ use: 'rollout', sequences: 256, ...rolloutBytes(TINY_LLAMA, size) }]);
+  });
+
+  it('counts the weights of every graph that stays, and the largest use once', () => {
+    // Policy: without and with an adapter, the KL's reference, the update; reference: all candidates, and one probe's layers.
+    expect(models.map((one) => one!.graphs)).toEqual([4 + 2, 1]);
+    expect(resident).toBe(7 * WEIGHTS);
+    expect(working).toBe(Math.max(...models.flatMap((one) => one!.uses.map((use) => use.total - use.weights))));
+    // Two workers of the sandbox beside the first.
+    expect(process).toBe(1.1 * 2 ** 30 + 2 * 64 * 2 ** 20);
+    expect(total).toBe(process + resident + working);
+    expect(fits).toBe(null);
+  });
+
+  it('needs no hidden states without a probe, and no update without training', () => {
+    const uses = (arms: Readonly<Record<string, unknown>>) =>
+      planMemory(config(arms), MODELS, EXPECTED, null).models[0]!.uses.map(({ use }) => use);
+    expect(uses({ base: { reward: 'none' } })).toEqual(['rollout']);
+    expect(uses({ sil: { reward: 'solver' } })).toEqual(['rollout', 'update']);
+  });
+});
+
+describe('a budget', () => {
+  it('says what fits, and how many sequences at once would', () => {
+    const none = planMemory(config(ARMS), MODELS, EXPECTED, null);
+    const exact = planMemory(config(ARMS), MODELS, EXPECTED, none.total);
+    expect(exact.fits).toBe(true);
+    const short = planMemory(config(ARMS), MODELS, EXPECTED, none.process + none.resident + none.working - 1);
+    expect(short.fits).toBe(false);
+    const left = none.working - 1;
+    for (const { use, sequences, sequencesThatFit, total, weights } of short.models.flatMap((one) => one!.uses)) {
+      // All but the largest use fit as they are.
+      expect(sequencesThatFit! >= sequences, use).toBe(total - weights <= left);
+    }
+    const update = short.models[0]!.uses.find(({ use }) => use === 'update')!;
+    const trainer = trainerBytes(TINY_LLAMA, LAYOUT);
+    const needed = (n: number) => updateBytes(TINY_LLAMA, LAYOUT, n, 14) + trainer.optimiser + trainer.gradients;
+    expect(needed(update.sequencesThatFit!)).toBeLessThanOrEqual(left);
+    expect(needed(update.sequencesThatFit! + 1)).toBeGreaterThan(left);
+  });
+
+  it('that the weights alone pass lets nothing through', () => {
+    const { models, fits } = planMemory(config(ARMS), MODELS, EXPECTED, 2 ** 30);
+    expect(fits).toBe(false);
+    expect(models.flatMap((one) => one!.uses.map(({ sequencesThatFit }) => sequencesThatFit))).toEqual([0, 0, 0, 0]);
+  });
+
+  it('cannot be told of a model that is unknown', () => {
+    const unknown = { ...MODELS[1]!, config: null, problem: 'not here' };
+    const { models, fits } = planMemory(config(ARMS), [MODELS[0]!, unknown], EXPECTED, 2 ** 40);
+    expect(models[1]).toBe(null);
+    expect(fits).toBe(null);
+  });
+});

@@ -1,0 +1,236 @@
+/** What a configuration will take before any of it runs: models, memory, work, time. Nothing is downloaded and nothing is written. */
+import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
+import type { CodeTask } from '../domain/azr/index.js';
+import type { Domain } from '../domain/domain.js';
+import { factorCount, parameterBytes, parameterCount } from '../lm/footprint.js';
+import { measureMachine } from '../onnx/machine-rates.js';
+import type { MachineRates } from '../onnx/machine-rates.js';
+import { chooseProvider } from '../onnx/providers.js';
+import { armTrain, isTrained } from './arm-config.js';
+import type { Config } from './config.js';
+import { policySetting } from './model-folders.js';
+import { openSandbox } from './open-sandbox.js';
+import { findFile } from './paths.js';
+import { planMemory } from './plan-memory.js';
+import type { RunMemory } from './plan-memory.js';
+import { planModels } from './plan-models.js';
+import type { PlannedModel } from './plan-models.js';
+import { measureSandbox, runBasis, sampleTask } from './plan-rates.js';
+import type { RunBasis, SandboxRates } from './plan-rates.js';
+import { secondsLikeRun, secondsOnMachine, timedRows } from './plan-time.js';
+import type { TimedModels } from './plan-time.js';
+import { planWork, tokensOf } from './plan-work.js';
+import type { Expectations, PlannedTokens, Work } from './plan-work.js';
+import type { ProgressFactory } from './progress.js';
+
+export interface PlanOptions {
+  readonly config: Config;
+  /** Model → its `config.json`, for models that are not here. */
+  readonly modelConfigs: ReadonlyMap<string, string>;
+  /** Bytes that the run may take; null: none given. */
+  readonly memory: number | null;
+  /** A run folder whose rates are taken; null: this machine is timed. */
+  readonly like: string | null;
+  readonly progress: ProgressFactory;
+}
+
+export interface PlanModel {
+  readonly name: string;
+  readonly settings: readonly string[];
+  readonly family: string | null;
+  readonly parameters: number | null;
+  readonly bytes: Readonly<Record<string, number>> | null;
+  /** Element types of the weights that are here; null where none are. */
+  readonly stored: readonly string[] | null;
+  readonly layers: number | null;
+  readonly width: number | null;
+  readonly maxPositions: number | null;
+  /** Arm → parameters of its adapter, of the arms that are trained on this model. */
+  readonly adapters: Readonly<Record<string, number>>;
+  readonly problem: string | null;
+}
+
+export interface PlanPhase extends Work {
+  readonly tokens: PlannedTokens;
+  /** Null where the basis says nothing of it. */
+  readonly seconds: number | null;
+}
+
+/** `propel plan --json`. */
+export interface Plan {
+  readonly name: string;
+  readonly models: readonly PlanModel[];
+  /** What cannot be counted, and where each figure comes from. */
+  readonly expected: Expectations & { readonly basis: string };
+  readonly phases: readonly PlanPhase[];
+  readonly totals: {
+    readonly generations: number;
+    readonly generationsAtMost: number;
+    readonly trials: number;
+    readonly trialsAtMost: number;
+    readonly tokens: PlannedTokens;
+    /** Of the phases that the basis says something of. */
+    readonly seconds: number | null;
+  };
+  readonly time: { readonly basis: string; readonly uncounted: readonly string[] };
+  readonly memory: RunMemory;
+}
+
+/** What is taken where no run says better: shares of the generations that are valid, and of the longest texts that are written. */
+const ASSUMED = { validity: 0.6, length: 1 / 3 };
+/** Characters of prose and Python in a token, where no tokenizer is here to ask. */
+const CHARACTERS_PER_TOKEN = 3.5;
+
+export async function plan(options: PlanOptions): Promise<Plan> {
+  const { config, memory, like } = options;
+  const models = await planModels(config, options.modelConfigs);
+  const tokenizerOf = (setting: string) => models.find(({ settings }) => settings.includes(setting))?.tokenizer ?? null;
+  const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
+  const basis = like === null ? null : runBasis(like, config, tokenizerOf('models.solver'));
+  const expected = expectations(config, domain, basis, tokenizerOf);
+  const estimate = basis ? likeRun(config, like!, basis) : await onThisMachine(options, models, domain, expected);
+  const phases = planWork(config, expected).map((work) => ({
+    ...work,
+    tokens: tokensOf(config, work, expected),
+    seconds: estimate.seconds(work),
+  }));
+  return {
+    name: config.name,
+    models: models.map((model) => describeModel(config, model)),
+    expected,
+    phases,
+    totals: totalsOf(phases),
+    time: { basis: estimate.basis, uncounted: estimate.uncounted },
+    memory: planMemory(config, models, expected, memory),
+  };
+}
+
+function expectations(
+  config: Config,
+  domain: Domain<CodeTask>,
+  basis: RunBasis | null,
+  tokenizerOf: (setting: string) => PlannedModel['tokenizer'],
+): Plan['expected'] {
+  const { policy, solver, domain: settings } = config;
+  const [writer, reader] = [tokenizerOf('models.policy'), tokenizerOf('models.solver')];
+  const count = (tokenizer: PlannedModel['tokenizer'], text: string, chat: 'auto' | 'never') =>
+    tokenizer ? tokenizer.question(text, chat).length : Math.ceil(text.length / CHARACTERS_PER_TOKEN) + 1;
+  const most = (values: readonly number[]) => Math.max(...values);
+  const { inputs, shown } = settings.induction;
+  const around = settings.types.map((type) => {
+    const task = sampleTask(type, inputs, shown);
+    return count(reader, domain.question(task), solver.chat) - count(reader, domain.render(task), 'never') + 1;
+  });
+  return {
+    validity: { label: ASSUMED.validity, train: ASSUMED.validity, evaluate: ASSUMED.validity },
+    taskTokens: Math.ceil(policy.maxNewTokens * ASSUMED.length),
+    answerTokens: Math.ceil(solver.maxNewTokens * ASSUMED.length),
+    ...basis?.expected,
+    promptTokens: most(settings.types.map((type) => count(writer, domain.prompt(type, config.seed), policy.chat))),
+    questionTokens: Math.max(0, most(around)),
+    basis: basis
+      ? 'validity and lengths as in that run'
+      : `assumed: ${ASSUMED.validity * 100}% of the generations valid, texts a third of their longest`,
+  };
+}
+
+interface Estimate {
+  readonly basis: string;
+  readonly uncounted: readonly string[];
+  readonly seconds: (work: Work) => number | null;
+}
+
+function likeRun(config: Config, folder: string, { rates }: RunBasis): Estimate {
+  return { basis: `rates of ${folder}`, uncounted: [], seconds: (work) => secondsLikeRun(config, work, rates) };
+}
+
+async function onThisMachine(
+  { config, progress }: PlanOptions,
+  models: readonly PlannedModel[],
+  domain: Domain<CodeTask>,
+  expected: Expectations,
+): Promise<Estimate> {
+  const configOf = (setting: string) => models.find(({ settings }) => settings.includes(setting))?.config ?? null;
+  const [policy, reference] = [configOf('models.policy'), configOf('models.reference')];
+  const solver = configOf('models.solver');
+  if (!policy || !reference || (config.models.solver !== null && !solver)) {
+    return { basis: 'none: a model is unknown', uncounted: [], seconds: () => null };
+  }
+  const machine = await timeMachine(config);
+  const sandbox = await timeSandbox(config, domain, progress);
+  const timed: TimedModels = { policy, reference, solver };
+  const none = { check: 0, grade: 0 };
+  return {
+    basis: `a timing of ${machine.provider} here, ${machine.threads} threads${sandbox ? ', and of the sandbox' : ''}`,
+    uncounted: [
+      ...(solver === null ? ['the attempts of the endpoint'] : []),
+      ...(sandbox === null ? ['the sandbox, which cannot start'] : []),
+      'fitting the probe',
+    ],
+    seconds: (work) => secondsOnMachine(config, work, expected, timed, machine, sandbox ?? none),
+  };
+}
+
+async function timeMachine({ engine, ...config }: Config): Promise<MachineRates> {
+  const { provider } = await chooseProvider(engine.provider);
+  return measureMachine(provider, engine.threads, timedRows({ engine, ...config }));
+}
+
+async function timeSandbox(
+  config: Config,
+  domain: Domain<CodeTask>,
+  progress: ProgressFactory,
+): Promise<SandboxRates | null> {
+  try {
+    const sandbox = await openSandbox({ ...config.sandbox, limits: config.domain.limits }, progress);
+    try {
+      return await measureSandbox(domain, sandbox, config);
+    } finally {
+      await sandbox.close();
+    }
+  } catch {
+    // A plan is of use without it, and says so.
+    return null;
+  }
+}
+
+function describeModel(config: Config, model: PlannedModel): PlanModel {
+  const { name, settings, config: decoder, types, problem } = model;
+  if (decoder === null) {
+    const unknown = { family: null, parameters: null, bytes: null, layers: null, width: null, maxPositions: null };
+    return { name, settings, ...unknown, stored: types, adapters: {}, problem };
+  }
+  const adapted = Object.entries(config.arms).flatMap(([arm, own]) => {
+    const setting = own.policy === undefined ? 'models.policy' : policySetting(arm);
+    if (!isTrained(own) || !settings.includes(setting)) return [];
+    return [[arm, factorCount(decoder, armTrain(config.train, own).lora)] as const];
+  });
+  return {
+    name,
+    settings,
+    family: decoder.family,
+    parameters: parameterCount(decoder),
+    bytes: parameterBytes(decoder),
+    stored: types,
+    layers: decoder.layers,
+    width: decoder.width,
+    maxPositions: decoder.maxPositions,
+    adapters: Object.fromEntries(adapted),
+    problem,
+  };
+}
+
+function totalsOf(phases: readonly PlanPhase[]): Plan['totals'] {
+  const sum = (of: (phase: PlanPhase) => number) => phases.reduce((total, phase) => total + of(phase), 0);
+  const kinds = ['written', 'prompts', 'answers', 'questions', 'reference', 'trained'] as const;
+  const tokens = kinds.map((kind) => [kind, sum((phase) => phase.tokens[kind])] as const);
+  const timed = phases.some(({ seconds }) => seconds !== null);
+  return {
+    generations: sum(({ generations }) => generations),
+    generationsAtMost: sum(({ generationsAtMost }) => generationsAtMost),
+    trials: sum(({ trials }) => trials),
+    trialsAtMost: sum(({ trialsAtMost }) => trialsAtMost),
+    tokens: Object.fromEntries(tokens) as unknown as PlannedTokens,
+    seconds: timed ? sum(({ seconds }) => seconds ?? 0) : null,
+  };
+}
