@@ -246,8 +246,8 @@ describe('a model', () => {
     expect(label(...sets({ 'solver.maxNewTokens': 100_000 }))).toMatch(
       /^propel: solver\.maxNewTokens: 100000 tokens and a prompt are more than the \d+ positions of solver; lower it$/,
     );
-    expect(label(...sets({ 'policy.maxNewTokens': 80, 'solver.maxNewTokens': 160 }))).toMatch(
-      /^propel: solver\.maxNewTokens: a task of policy\.maxNewTokens 80 and 160 more are 240 tokens, solver has \d+ positions; lower either$/,
+    expect(label(...sets({ 'policy.maxNewTokens': 80, 'solver.maxNewTokens': 180 }))).toMatch(
+      /^propel: solver\.maxNewTokens: a task of policy\.maxNewTokens 80 and 180 more are 260 tokens, solver has \d+ positions; lower either$/,
     );
   });
 });

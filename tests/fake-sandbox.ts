@@ -28,6 +28,16 @@ export const PLAIN_FACTS: SyntaxFacts = {
   variables: 1,
 };
 
+/** Outcomes of a run that are the program's own fault. */
+export const FAULTS: readonly CallResult['outcome'][] = [
+  'runtime_error',
+  'timeout',
+  'memory',
+  'output_limit',
+  'syntax_error',
+  'forbidden',
+];
+
 export function failed(outcome: CallResult['outcome'], detail: string): CallResult {
   return { outcome, repr: null, detail };
 }

@@ -12,20 +12,33 @@ const FAIL: Attempt = { answer: 'wrong', status: 'answered' };
 const CUT_OFF: Attempt = { answer: 'right', status: 'cut_off' };
 const LOST: Attempt = { answer: '', status: 'error' };
 
-/** A step's valid tasks, and a solver that has made up its mind about them: K = 4, in band 1 or 2 passes. */
-function step(attempts: readonly (readonly Attempt[])[]) {
+/**
+ * A step's valid tasks, and a solver that has made up its mind about them: K = 4, in band 1 or 2 passes. `again` is what it says when some
+ * are asked a second time; else the same.
+ */
+function step(attempts: readonly (readonly Attempt[])[], again?: readonly (readonly Attempt[])[]) {
+  const asked: string[][] = [];
   const workspace = {
     config: { ...loadConfig('pipelines/azr-micro.yaml'), band: { min: 1, max: 2, of: 4 }, seed: 3 },
     domain: {
-      question: () => '',
+      question: ({ name }: { name: string }) => name,
       grade: async (_: unknown, answers: string[]) => answers.map((answer) => (answer === 'right' ? 'pass' : 'fail')),
     },
-    solver: async () => ({ attempt: async () => attempts }),
+    solver: async () => ({
+      attempt: async (questions: string[]) => {
+        asked.push(questions);
+        const said = new Map((asked.length > 1 && again ? again : attempts).map((own, i) => [`task ${i}`, own]));
+        return questions.map((question) => said.get(question)!);
+      },
+    }),
     sandbox: async () => ({ size: 1 }),
   } as unknown as Workspace;
-  const valid = attempts.map((_, i) => ({ row: { id: `task ${i}` }, task: {} }) as unknown as ValidProposal);
-  return async (settings: RewardedArm, index = 1) =>
+  const valid = attempts.map(
+    (_, i) => ({ row: { id: `task ${i}` }, task: { name: `task ${i}` } }) as unknown as ValidProposal,
+  );
+  const score = async (settings: RewardedArm, index = 1) =>
     (await openArmReward(workspace, 'mine', settings)).score(index, valid);
+  return Object.assign(score, { asked });
 }
 
 describe('solver in the loop', () => {
@@ -47,7 +60,25 @@ describe('solver in the loop', () => {
     );
   });
 
-  test('a task that lost an attempt to the infrastructure is no failure: the step stops', async () => {
+  test('a task that lost an attempt to the infrastructure is asked once more; what it answered first stands', async () => {
+    const score = step(
+      [
+        [PASS, FAIL, FAIL, FAIL],
+        [FAIL, LOST, LOST, FAIL],
+      ],
+      [
+        [FAIL, FAIL, FAIL, FAIL],
+        [PASS, PASS, PASS, PASS],
+      ],
+    );
+    const { rewards, attempts, labels } = await score(SIL);
+    expect(score.asked).toEqual([['task 0', 'task 1'], ['task 1']]);
+    expect(attempts.slice(4).map(({ verdict }) => verdict)).toEqual(['fail', 'pass', 'pass', 'fail']);
+    expect(labels.map(({ passes }) => passes)).toEqual([1, 2]);
+    expect(rewards).toEqual([1, 1]);
+  });
+
+  test('a task that loses an attempt twice is no failure: the step stops', async () => {
     const scored = step([
       [PASS, FAIL, FAIL, FAIL],
       [PASS, FAIL, LOST, FAIL],

@@ -1,6 +1,7 @@
 /** The solver's K attempts at valid tasks, graded: the rows of attempts and labels. */
 import { mapBounded, type CodeTask } from '../domain/azr/index.js';
 import { deriveSeed } from '../metrics/random.js';
+import type { Attempt, Solver } from '../solver/solver.js';
 import { UsageMeter, type SolverUsage } from '../solver/usage.js';
 import type { AttemptRow, BatchKey, LabelRow } from '../store/rows.js';
 import type { RunStore } from '../store/store.js';
@@ -28,12 +29,9 @@ export async function attemptTasks(
   const k = config.band.of;
   const seed = deriveSeed(config.seed, purpose, index);
   const [solver, sandbox] = [await workspace.solver(), await workspace.sandbox()];
-  const answers = await solver.attempt(
-    tasks.map(({ task }) => domain.question(task)),
-    k,
-    seed,
-    meter,
-  );
+  const questions = tasks.map(({ task }) => domain.question(task));
+  const ask = (some: readonly string[]) => solver.attempt(some, k, seed, meter);
+  const answers = await askAgainForLost(ask, questions, await ask(questions));
   const graded = await mapBounded(tasks, sandbox.size, async ({ id, task }, i) => {
     const answered = answers[i]!.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
     const verdicts = (await domain.grade(task, answered, sandbox)).values();
@@ -54,4 +52,17 @@ export function insertAttempted(store: RunStore, key: BatchKey, { attempts, labe
   store.insertAttempts(attempts);
   store.insertLabels(labels);
   if (usage.requests > 0) store.insertSolverUsage({ ...key, ...usage });
+}
+
+/** One more try of the questions that lost attempts to the infrastructure; what was answered the first time stands. */
+async function askAgainForLost(
+  ask: (questions: readonly string[]) => ReturnType<Solver['attempt']>,
+  questions: readonly string[],
+  attempts: readonly (readonly Attempt[])[],
+): Promise<readonly (readonly Attempt[])[]> {
+  const lost = attempts.flatMap((own, i) => (own.some(({ status }) => status === 'error') ? [i] : []));
+  if (!lost.length) return attempts;
+  const again = await ask(lost.map((i) => questions[i]!));
+  const second = new Map(lost.map((question, i) => [question, again[i]!]));
+  return attempts.map((own, i) => own.map((attempt, j) => (attempt.status === 'error' ? second.get(i)![j]! : attempt)));
 }

@@ -79,13 +79,23 @@ function checkSampling(
   });
 }
 
-/** A task as long as the generator may write it leaves the solver room for its answer; else a run would end at the first long one. */
-function checkSolverRoom({ policy, solver }: Config, { config, tokenizer }: ModelFiles, folder: string): void {
+/**
+ * A code_o task, which is put to the solver as it was written, leaves room for the answer at its longest; how long others are, only their
+ * outputs tell. A question without room is one that the solver fails at, and so never in band.
+ */
+function checkSolverRoom({ domain, policy, solver }: Config, { config, tokenizer }: ModelFiles, folder: string): void {
+  if (!domain.types.includes('code_o')) return;
+  // Characters: about as many tokens at the most.
+  const characters = domain.validity.maxQuestionLength ?? Infinity;
+  const [setting, longest] =
+    characters < policy.maxNewTokens
+      ? ['domain.validity.maxQuestionLength', characters]
+      : ['policy.maxNewTokens', policy.maxNewTokens];
   const around = tokenizer.question('', solver.chat).length;
-  const most = policy.maxNewTokens + solver.maxNewTokens;
+  const most = longest + solver.maxNewTokens;
   if (most + around <= config.maxPositions) return;
   throw new UserError(
-    `solver.maxNewTokens: a task of policy.maxNewTokens ${policy.maxNewTokens} and ${solver.maxNewTokens} more are ${most} tokens, ${modelName(folder)} has ${config.maxPositions} positions; lower either`,
+    `solver.maxNewTokens: a task of ${setting} ${longest} and ${solver.maxNewTokens} more are ${most} tokens, ${modelName(folder)} has ${config.maxPositions} positions; lower either`,
   );
 }
 

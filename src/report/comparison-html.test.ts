@@ -99,6 +99,40 @@ describe('the report of a comparison', () => {
     expect(html).toContain('<td title="n = 1,500, of these 456; seeds 30.0 30.4 30.8; pooled 95% 28.1–32.8">30.4%');
   });
 
+  it('shows how diverse the valid tasks are: every seed beside the mean, and a dash where nothing is known', () => {
+    const measured = (seed: number, near: number, novel: number, cells: number) => ({
+      ...result('base', seed),
+      diversity: {
+        duplicates: { exact: 0, near },
+        novelty: { share: novel },
+        effectiveTopics: { value: 5 + seed / 2 },
+        coverage: { cells: { value: cells }, effectiveCells: { value: cells / 2 } },
+      },
+    });
+    const runs = [
+      { seed: 0, arms: [measured(0, 0.25, 0.75, 30)] },
+      { seed: 2, arms: [measured(2, 0.35, 0.85, 33)] },
+    ] as unknown as Results[];
+    const arms = compareArms(SETUPS.slice(0, 1), runs);
+    const rows = /<h3>Diversity of valid tasks<\/h3>.*?<tbody>(.*?)<\/tbody>/s;
+    const cellsOf = (page: string): string[] =>
+      [
+        ...rows
+          .exec(page)![1]!
+          .split('</tr>')[0]!
+          .matchAll(/<td[^>]*>(.*?)<\/td>/g),
+      ].map(([, cell]) => cell!);
+    expect(cellsOf(comparisonHtml({ ...comparison([0, 2]), arms, claims: [] }))).toEqual([
+      'base',
+      '30.0%<small>25.0 35.0</small>',
+      '80.0%<small>75.0 85.0</small>',
+      '5.5',
+      '31.5',
+      '15.8',
+    ]);
+    expect(cellsOf(html)).toEqual(['base', '–<small>– – –</small>', '–<small>– – –</small>', '–', '–', '–']);
+  });
+
   it('links each seed’s own report, and says which seed is missing', () => {
     expect(html).toContain('<a href="seed-4/report.html">4</a>');
     expect(html).toContain('Seed 9: ended by');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFakeSandbox, failed, type Scripted } from '../../../tests/fake-sandbox.js';
+import { createFakeSandbox, failed, FAULTS, type Scripted } from '../../../tests/fake-sandbox.js';
 import { TOPIC_RULES } from '../../../tests/topic-rules.js';
 import { RunError } from '../../errors.js';
 import { createCodeDomain } from './code-domain.js';
@@ -180,14 +180,7 @@ describe('an answer to code_f', () => {
   });
 
   it('is a fail whatever its run ends in, but never for the sandbox', async () => {
-    for (const outcome of [
-      'runtime_error',
-      'timeout',
-      'memory',
-      'output_limit',
-      'syntax_error',
-      'forbidden',
-    ] as const) {
+    for (const outcome of FAULTS) {
       const onLast = createFakeSandbox((_, input, index) => (index === 1 ? failed(outcome, '') : increment('', input)));
       expect(await doctest.grade(checked, [answer], onLast)).toEqual(['fail']);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFakeSandbox, failed } from '../../../tests/fake-sandbox.js';
+import { createFakeSandbox, failed, FAULTS } from '../../../tests/fake-sandbox.js';
 import { TOPIC_RULES } from '../../../tests/topic-rules.js';
 import { RunError } from '../../errors.js';
 import { createCodeDomain } from './code-domain.js';
@@ -128,14 +128,7 @@ describe('an answer to code_i', () => {
   });
 
   it('is a fail whatever its run ends in, but never for the sandbox', async () => {
-    for (const outcome of [
-      'runtime_error',
-      'timeout',
-      'memory',
-      'output_limit',
-      'syntax_error',
-      'forbidden',
-    ] as const) {
+    for (const outcome of FAULTS) {
       expect(
         await doctest.grade(
           checked,

@@ -23,6 +23,8 @@ describe('a call against its recording', () => {
     expect(compare('', ok('1'))).toEqual(['recorded_output_differs', false]);
     expect(compare('[1, ...4]', ok('[1, 2, 3, 4]'))).toEqual(['recorded_output_differs', false]);
     expect(compare(`${half}...${half}`, failed('output_limit', ''))).toEqual(['output_limit', false]);
+    // One character was left out, and three dots written for it.
+    expect(compare(`${half}...${half}`, ok(`${half}y${half}`))).toEqual(['recorded_output_differs', false]);
   });
 
   it('counts when dots are part of the value', () => {

@@ -39,10 +39,11 @@ export function compareCall(recorded: string, call: CallResult | undefined, sand
 function isCut(recorded: string, repr: string | null): boolean {
   const at = recorded.indexOf('...');
   if (at <= 0 || recorded === repr) return false;
-  if (repr === null) return recorded.length >= SHORTEST_CUT && recorded.length === 2 * at + 3;
-  return (
-    repr.length > recorded.length && repr.startsWith(recorded.slice(0, at)) && repr.endsWith(recorded.slice(at + 3))
-  );
+  const looksCut = recorded.length >= SHORTEST_CUT && recorded.length === 2 * at + 3;
+  if (repr === null) return looksCut;
+  // The dots may stand for a single character, so that what is cut is longer than the value was.
+  const leftOut = repr.length - (looksCut ? recorded.length - 3 : recorded.length);
+  return leftOut > 0 && repr.startsWith(recorded.slice(0, at)) && repr.endsWith(recorded.slice(at + 3));
 }
 
 /** A module that is not allowed, or not there at all. */
