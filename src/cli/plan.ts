@@ -86,7 +86,8 @@ function describe({ name, models, expected, phases, totals, time, memory }: Plan
     ...models.flatMap((model, i) => [...describeModel(model), ...describeUses(memory.models[i]!, memory), '']),
     ...describeMemory(memory),
     '',
-    `Work (${expected.basis}: valid ${percents.join(', ')} of label, train and evaluate; tokens of a task ${Math.round(taskTokens)}, an answer ${Math.round(answerTokens)}, a prompt ${promptTokens}, around a question ${questionTokens})`,
+    `Expected (${expected.basis}): valid ${percents.join(', ')} of label, train and evaluate; tokens of a task ${Math.round(taskTokens)}, of an answer ${Math.round(answerTokens)}, of a prompt ${promptTokens}, around a question ${questionTokens}`,
+    '',
     ...alignColumns([
       ['  phase', 'generations', 'at most', 'solver trials', 'at most', 'tokens', 'time'],
       ...phases.map(phaseRow),
@@ -169,8 +170,9 @@ function verdict({ sequences, sequencesThatFit }: UseMemory): string {
   return sequencesThatFit === 0 ? 'does not fit' : `does not fit: ${count(sequencesThatFit)} at once would`;
 }
 
-function describeMemory({ process, resident, working, total, budget, fits }: RunMemory): string[] {
+function describeMemory({ models, process, resident, working, total, budget, fits }: RunMemory): string[] {
   const parts = `process and sandbox ${size(process)}, weights of all graphs ${size(resident)}, largest use ${size(working)}`;
-  const outcome = fits === null ? 'cannot be told: a model is unknown' : fits ? 'fits' : 'does not fit';
-  return [`Memory: ${size(total)} (${parts})${budget === null ? '' : `; of ${size(budget)}: ${outcome}`}`];
+  const outcome = fits === null ? 'cannot be told' : fits ? 'fits' : 'does not fit';
+  const what = models.includes(null) ? 'Memory without the models of which nothing is known' : 'Memory';
+  return [`${what}: ${size(total)} (${parts})${budget === null ? '' : `; of ${size(budget)}: ${outcome}`}`];
 }
