@@ -12,17 +12,21 @@ import { addTokenizer, MICRO_WORLD_VOCABULARY, randomWeights, TINY_QWEN2 } from 
 
 const KILLS = 12;
 const STEPS = 5;
+const K = 4;
+/** Graded attempts that the arm with the solver in the loop stops at: so many and less than one step's more. */
+const TRIALS = 100;
 const folder = runsFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** All arms on the micro-world's models, and one whose generator is of another family. */
 function settings(otherFamily: string): string[] {
   return sets({
-    band: { min: 1, max: 7, of: 8 },
+    band: { min: 2, max: K, of: K },
+    'domain.validity.distinctOutputs': null,
     'policy.maxNewTokens': 60,
     'solver.maxNewTokens': 30,
-    'label.tasks': 110,
-    'label.batch': 64,
+    'label.tasks': 50,
+    'label.batch': 32,
     'probe.features': [[{ layer: 1, pooling: 'mean' }], [{ layer: 3, pooling: 'last' }]],
     'probe.l2': [0.1],
     'train.steps': STEPS,
@@ -36,7 +40,7 @@ function settings(otherFamily: string): string[] {
         adversarial: { every: 2, mine: 3, share: 1 },
         crowding: { by: 'activations', weight: 1, window: 1 },
       },
-      sil: { reward: 'solver', trials: 200 },
+      sil: { reward: 'solver', trials: TRIALS },
       valid: { reward: 'valid', crowding: { by: 'topic', weight: 0.5 } },
       random: { reward: 'random', train: { steps: 2, lora: { rank: 2 } } },
       length: { reward: 'length' },
@@ -82,14 +86,14 @@ describe('every kind of arm', () => {
     const labelled = store.labelledTasks({ phase: 'train-generator', arm: 'sil', split: 'loop' });
     expect(labelled.map(({ id }) => id)).toEqual(tasks.map(({ id }) => id));
     const trials = store.countTrials('train-generator', 'sil');
-    expect(trials).toBe(8 * tasks.length);
+    expect(trials).toBe(K * tasks.length);
     expect(steps.reduce((sum, { solverTrials }) => sum + solverTrials, 0)).toBe(trials);
-    expect(trials).toBeGreaterThanOrEqual(200);
-    expect(trials - steps.at(-1)!.solverTrials).toBeLessThan(200);
+    expect(trials).toBeGreaterThanOrEqual(TRIALS);
+    expect(trials - steps.at(-1)!.solverTrials).toBeLessThan(TRIALS);
     const rewardOf = new Map(scores('sil').map(({ taskId, reward }) => [taskId, reward]));
-    for (const { id, passes } of labelled) expect(rewardOf.get(id)).toBe(passes >= 1 && passes <= 7 ? 1 : 0);
+    for (const { id, passes } of labelled) expect(rewardOf.get(id)).toBe(passes >= 2 ? 1 : 0);
     const last = labelled.filter(({ batch }) => batch === steps.length);
-    const inBand = last.filter(({ passes }) => passes >= 1 && passes <= 7).length;
+    const inBand = last.filter(({ passes }) => passes >= 2).length;
     expect(steps.at(-1)!.measuredInBand).toBeCloseTo(inBand / last.length, 12);
   });
 
@@ -97,18 +101,18 @@ describe('every kind of arm', () => {
     const minings = store.minings('adversarial');
     expect(minings.map(({ step }) => step)).toEqual([2, 4]);
     expect(minings.map(({ mined, solverTrials }) => [mined, solverTrials])).toEqual([
-      [3, 24],
-      [3, 24],
+      [3, 3 * K],
+      [3, 3 * K],
     ]);
     const mined = store.labelledTasks({ phase: 'train-generator', arm: 'adversarial', split: 'mined' });
-    const outOfBand = mined.filter(({ passes }) => passes < 1 || passes > 7).length;
+    const outOfBand = mined.filter(({ passes }) => passes < 2).length;
     expect(minings.reduce((sum, { falsePositives }) => sum + falsePositives, 0)).toBe(outOfBand);
     const results = JSON.parse(readFileSync(join(whole.folder, 'results.json'), 'utf8')) as Results;
     expect(results.arms.flatMap((arm) => (arm.mined ? [[arm.name, arm.mined]] : []))).toEqual([
       ['adversarial', { tasks: 6, falsePositives: outOfBand }],
     ]);
     expect(mined.map(({ batch }) => (batch <= 2 ? 2 : 4))).toEqual([2, 2, 2, 4, 4, 4]);
-    expect(store.countTrials('train-generator', 'adversarial')).toBe(48);
+    expect(store.countTrials('train-generator', 'adversarial')).toBe(2 * 3 * K);
     const scorers = store.steps('adversarial').map(({ step }) => {
       const seen = store.stepScores('adversarial', step).find(({ logits }) => logits !== null)!;
       return Object.keys(seen.logits!);

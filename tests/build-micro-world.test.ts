@@ -23,13 +23,13 @@ const models = MODELS.map((recipe) => ({
   config: { ...recipe.config, layers: 1, width: 32, heads: 2, kvHeads: 2, headDim: 16, feedForward: 32 },
   training: {
     ...recipe.training,
-    stages: recipe.training.stages.map((stage) => ({ ...stage, documents: 4800, learningRate: 0.01 })),
+    stages: recipe.training.stages.map((stage) => ({ ...stage, documents: 2400, learningRate: 0.02, warmUpSteps: 10 })),
   },
 }));
 
 function build(name: string) {
   const [cache, target] = [join(folder, name, 'cache'), join(folder, name, 'target')];
-  const corpus = { seed: 3, trainingDocuments: 1500, trainingFunctions: 500, heldOutDocuments: 100 };
+  const corpus = { seed: 3, trainingDocuments: 600, trainingFunctions: 300, heldOutDocuments: 50 };
   return buildMicroWorld({ corpus, models, cache, target, progress: silent }).then(() => target);
 }
 

@@ -10,7 +10,7 @@ import { RunStore } from '../src/store/store.js';
 import { errorLine, propelIn, sets, temporaryFolder } from './propel-process.js';
 
 const folder = temporaryFolder();
-const SHORT = sets({ 'label.tasks': 150, 'label.batch': 64 });
+const SHORT = sets({ 'label.tasks': 150, 'label.batch': 64, 'probe.l2': [0.03, 0.1] });
 
 function propel(args: readonly string[]): string {
   const { code, stdout, stderr } = propelIn(folder, args);

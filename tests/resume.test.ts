@@ -9,13 +9,14 @@ import { sets } from './propel-process.js';
 const KILLS = 20;
 /** A run of every phase that lasts some seconds. */
 const SHORT = sets({
-  'label.tasks': 150,
-  'label.batch': 40,
+  band: { min: 2, max: 4, of: 4 },
+  'label.tasks': 80,
+  'label.batch': 24,
   'train.steps': 6,
-  'train.batch': 32,
+  'train.batch': 16,
   'train.checkpointEvery': 2,
-  'evaluate.generations': 60,
-  'evaluate.batch': 30,
+  'evaluate.generations': 40,
+  'evaluate.batch': 20,
   'evaluate.rescoreEvery': 3,
 });
 
