@@ -2,10 +2,15 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { hubSettings } from '../src/lm/hub/settings.js';
 import { loadConfig } from '../src/pipeline/config-file.js';
-import type { Plan } from '../src/pipeline/plan.js';
+import { plan } from '../src/pipeline/plan.js';
+import { planModels } from '../src/pipeline/plan-models.js';
 import { errorLine, PACKAGE, propelIn, temporaryFolder } from './propel-process.js';
 import { QWEN_3B, QWEN_7B } from './qwen-configs.js';
+
+/** Machines are timed, and commands take seconds to start. */
+const LONG = { timeout: 240_000 };
 
 const FOLDER = join(PACKAGE, 'pipelines');
 
@@ -44,17 +49,19 @@ describe.each(REAL)('azr-qwen2.5-%s', (size, model, published) => {
     expect(loadConfig(file, local).models.solver).toBe(model);
   });
 
-  it('is planned by config.json alone', { timeout: 240_000 }, () => {
-    const work = temporaryFolder();
-    writeFileSync(join(work, 'config.json'), JSON.stringify(published));
-    const settings = ['--model-config', `${model}=config.json`, '--set', 'engine.provider=cpu'];
-    const asked = ['plan', file, '--memory', '141GB', ...settings, '--set', 'engine.threads=1'];
-    const { code, stdout, stderr } = propelIn(work, [...asked, '--set', 'sandbox.kind=wasm', '--json']);
-    expect(stderr).not.toContain('propel: ');
-    expect(code).toBe(0);
-    const plan = JSON.parse(stdout) as Plan;
-    expect(plan.models).toMatchObject([{ name: model, family: 'qwen2', stored: null, problem: null }]);
-    expect(plan.phases.map(({ phase, arm }) => `${phase} ${arm}`.trim())).toEqual([
+  it('is planned by config.json alone', LONG, async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(published));
+    const here = ['engine.provider=cpu', 'engine.threads=1', 'sandbox.kind=wasm', 'sandbox.workers=1'];
+    const planned = await plan({
+      config: loadConfig(file, here),
+      modelConfigs: new Map([[model, join(folder, 'config.json')]]),
+      memory: 141e9,
+      like: null,
+      progress: () => ({ update: () => {}, done: () => {} }),
+    });
+    expect(planned.models).toMatchObject([{ name: model, family: 'qwen2', stored: null, problem: null }]);
+    expect(planned.phases.map(({ phase, arm }) => `${phase} ${arm}`.trim())).toEqual([
       'label',
       'train-probe',
       'train-generator propel',
@@ -67,24 +74,36 @@ describe.each(REAL)('azr-qwen2.5-%s', (size, model, published) => {
       're-score propel-wco',
       'evaluate sil',
     ]);
-    expect(plan.totals.seconds).toBeGreaterThan(3600);
-    expect(plan.memory.fits).not.toBe(null);
+    expect(planned.phases.every(({ seconds }) => seconds !== null)).toBe(true);
+    expect(planned.totals.seconds).toBeGreaterThan(3600);
+    expect(planned.time.uncounted).toContain('the attempts of the endpoint');
+    expect(planned.memory.fits).not.toBe(null);
   });
 
-  it('says how to get a model that is not here', () => {
-    const work = temporaryFolder();
-    const environment = { HF_HOME: work };
-    const { code, stdout } = propelIn(work, ['plan', file], undefined, environment);
-    expect(code).toBe(0);
-    expect(stdout).toContain(`run 'propel models pull ${model}' first, or fetch `);
-    expect(stdout).toContain(`/${model}/resolve/main/config.json alone and give it by --model-config ${model}=`);
+  it('says how to get a model that is not here', async () => {
+    const hub = { ...hubSettings({}), cache: join(temporaryFolder(), 'hub') };
+    const [planned] = await planModels(loadConfig(file), new Map(), hub);
+    expect(planned).toMatchObject({ name: model, config: null });
+    expect(planned!.problem).toContain(`run 'propel models pull ${model}' first, or fetch ${hub.endpoint}/${model}/`);
+    expect(planned!.problem).toContain(`config.json alone and give it by --model-config ${model}=config.json`);
   });
 });
 
-it('a config.json of a model that nobody named is refused', () => {
-  const work = temporaryFolder();
-  const given = propelIn(work, ['plan', '--model-config', 'org/none=config.json']);
-  expect(errorLine(given)).toBe(
-    'propel: --model-config org/none: the configuration names data/micro-world/generator, data/micro-world/solver',
-  );
+describe('the command', () => {
+  it('prints a plan of the embedded default, against a budget', LONG, () => {
+    const { code, stdout } = propelIn(temporaryFolder(), ['plan', '--memory', '8GiB']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      'models.policy, models.reference: data/micro-world/generator\n  llama, 3 layers of width 128',
+    );
+    expect(stdout).toMatch(/ {2}update: [\d.]+ MiB for 32 sequences of \d+ tokens \(weights [^)]*\); fits\n/);
+    expect(stdout).toMatch(/\nMemory: 1\.\d GiB \(.*\); of 8\.0 GiB: fits\n/);
+    expect(stdout).toMatch(/\n {2}train-generator propel {2,}3,840 {2,}3,840 {2,}0 /);
+    expect(stdout).toMatch(/\nTime by a timing of cpu here, 2 threads/);
+  });
+
+  it('refuses a config.json of a model that nobody named', LONG, () => {
+    const given = propelIn(temporaryFolder(), ['plan', '--model-config', 'org/none=config.json']);
+    expect(errorLine(given)).toMatch(/^propel: --model-config org\/none: the configuration names data\/micro-world\//);
+  });
 });

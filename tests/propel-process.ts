@@ -23,18 +23,8 @@ export function temporaryFolder(): string {
 }
 
 /** Run a command to its end in a working folder that is not the package's. */
-export function propelIn(
-  folder: string,
-  args: readonly string[],
-  main = MAIN,
-  environment: Readonly<Record<string, string>> = {},
-): Ended {
-  const env = { ...process.env, ...environment };
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
-    cwd: folder,
-    encoding: 'utf8',
-    env,
-  });
+export function propelIn(folder: string, args: readonly string[], main = MAIN): Ended {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8' });
   return { code: status, stdout, stderr };
 }
 

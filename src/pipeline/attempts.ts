@@ -1,5 +1,6 @@
 /** The solver's K attempts at valid tasks, graded: the rows of attempts and labels. */
 import { mapBounded, type CodeTask } from '../domain/azr/index.js';
+import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
 import type { Attempt, Solver } from '../solver/solver.js';
 import { UsageMeter, type SolverUsage } from '../solver/usage.js';
@@ -62,7 +63,14 @@ async function askAgainForLost(
 ): Promise<readonly (readonly Attempt[])[]> {
   const lost = attempts.flatMap((own, i) => (own.some(({ status }) => status === 'error') ? [i] : []));
   if (!lost.length) return attempts;
-  const again = await ask(lost.map((i) => questions[i]!));
+  let again: Awaited<ReturnType<typeof ask>>;
+  try {
+    again = await ask(lost.map((i) => questions[i]!));
+  } catch (error) {
+    // None of them could be had: the others of the batch are kept all the same.
+    if (error instanceof RunError) return attempts;
+    throw error;
+  }
   const second = new Map(lost.map((question, i) => [question, again[i]!]));
   return attempts.map((own, i) => own.map((attempt, j) => (attempt.status === 'error' ? second.get(i)![j]! : attempt)));
 }
