@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../tests/tiny-checkpoint.js';
-import type { BatchKey, Json, TaskRow } from '../store/rows.js';
+import type { BatchKey, TaskRow } from '../store/rows.js';
 import { taskId } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import { loadConfig } from './config-file.js';
@@ -49,7 +49,7 @@ function plantedRun(config = CONFIG): string {
   const folder = join(temporaryFolder(), 'run');
   const store = RunStore.open(folder);
   const { seed, ...settings } = config;
-  store.startRun({ seed, config: settings as unknown as { [key: string]: Json }, versions: {} });
+  store.startRun({ seed, config: settings, versions: {} });
   commit(store, { phase: 'label', arm: '', batch: 0 }, 8, 6, 4);
   store.finishPhase('train-probe', '', 3);
   commit(store, { phase: 'train-generator', arm: 'propel', batch: 1 }, 4, 2, 6);
