@@ -94,6 +94,7 @@ describe('a PEFT folder', () => {
       peft_type: 'LORA',
       task_type: 'CAUSAL_LM',
       base_model_name_or_path: 'models/base',
+      revision: null,
       r: 4,
       lora_alpha: 8,
       lora_dropout: 0,
