@@ -221,7 +221,7 @@ describe('a model', () => {
 
   it('that is an arm’s own: it is checked as the run’s is', () => {
     expect(label('--set', 'arms.propel.policy=nowhere')).toBe(
-      `propel: arms.propel.policy nowhere does not exist; give a path from the working folder or from ${PACKAGE}`,
+      `propel: arms.propel.policy nowhere does not exist; give a path from the working folder or from ${PACKAGE}, or a hub id such as Qwen/Qwen2.5-3B-Instruct`,
     );
     const cut = changedModel('own-cut', (m) => truncateSync(weightsOf(m), 4));
     expect(label('--set', `arms.base.policy=${cut}`)).toMatch(
