@@ -69,8 +69,8 @@ async function follow(
   };
   const codes = (text: string): number[] => Array.from(text, (character) => character.codePointAt(0)!);
   const tokenizer = {
-    eos: 0,
-    prompt: (text: string) => {
+    ends: [0],
+    question: (text: string) => {
       said.prompt.push(text);
       return codes(text);
     },
