@@ -14,18 +14,9 @@ import { seededRandom } from '../metrics/random.js';
 import { checkpointHash, openCheckpoint, readWeights, writeCheckpoint } from './checkpoint.js';
 import { Engine } from './engine.js';
 import { readTensorEntries, readTensors, writeTensors } from './safetensors.js';
+import { refusal } from '../../tests/refusal.js';
 
 const TOKENS = { bos: 1, eos: 2, pad: 0 };
-
-/** `UserError: message` of what a function throws. */
-function refusal(f: () => unknown): string {
-  try {
-    f();
-  } catch (error) {
-    return `${(error as Error).name}: ${(error as Error).message}`;
-  }
-  return 'nothing thrown';
-}
 
 describe('a checkpoint folder', () => {
   it.each([

@@ -4,6 +4,7 @@ import { TINY_LLAMA, TINY_QWEN2 } from '../../tests/tiny-checkpoint.js';
 import { formatConfig, parseConfig, positionLimit, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import type { RopeScaling } from './rope.js';
+import { refusal } from '../../tests/refusal.js';
 
 const TOKENS = { bos: 1, eos: 2, pad: 0 };
 const LLAMA3: RopeScaling = {
@@ -20,16 +21,6 @@ const LONGROPE: RopeScaling = {
   attentionFactor: 1.25,
   originalPositions: 16,
 };
-
-/** `UserError: message` of what a function throws. */
-function refusal(f: () => unknown): string {
-  try {
-    f();
-  } catch (error) {
-    return `${(error as Error).name}: ${(error as Error).message}`;
-  }
-  return 'nothing thrown';
-}
 
 describe('config.json', () => {
   const base = {
