@@ -9,7 +9,7 @@ import { floatData, floats, integers, scalar } from '../onnx/session.js';
 import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
 import { seededRandom } from '../metrics/random.js';
 import { layoutKey } from './adapter.js';
-import type { Adapter } from './adapter.js';
+import type { Adapter, AdapterLayout } from './adapter.js';
 import { openCheckpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { emitHidden, hiddenName } from './hidden-graph.js';
@@ -95,7 +95,9 @@ export class Engine {
     from: ReadonlyMap<string, Tensor> | TrainerState,
   ): Promise<number> {
     const state = from instanceof Map ? freshState(from) : (from as TrainerState);
-    const trainer = await Trainer.create(this.#model(folder).sessions, trainable, state, this.#settings);
+    const model = this.#model(folder);
+    if (trainable !== 'weights') await model.expectTraining(trainable);
+    const trainer = await Trainer.create(model.sessions, trainable, state, this.#settings);
     this.#trainers.set(this.#nextTrainer, trainer);
     return this.#nextTrainer++;
   }
@@ -149,13 +151,30 @@ class Model {
     const { prompts, seed, adapter } = request;
     checkRollout(this.#config, request);
     if (!prompts.length) return [];
-    const layout = adapter?.layout ?? null;
-    const graph: ModelGraph = {
+    const graph = this.#rolloutGraph(adapter?.layout ?? null);
+    const [completions] = await this.#sample(graph, [{ prompts, seed }], request, adapterFeeds(adapter));
+    return completions!;
+  }
+
+  /** Have what goes with an update of an adapter compiled with it. */
+  async expectTraining(layout: AdapterLayout): Promise<void> {
+    await this.sessions.add(this.#rolloutGraph(layout));
+    await this.sessions.add(this.#logProbGraph(null));
+  }
+
+  #rolloutGraph(layout: AdapterLayout | null): ModelGraph {
+    return {
       key: `rollout ${layoutKey(layout)}`,
       emit: (g, weights) => emitRollout(g, this.#config, weights(), layout),
     };
-    const [completions] = await this.#sample(graph, [{ prompts, seed }], request, adapterFeeds(adapter));
-    return completions!;
+  }
+
+  #logProbGraph(layout: AdapterLayout | null): ModelGraph {
+    const { headRows } = this.sessions.plan;
+    return {
+      key: `logProbs ${layoutKey(layout)}`,
+      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows),
+    };
   }
 
   /** Completions of each group, as the group's own request would have them. */
@@ -266,11 +285,7 @@ class Model {
 
   async logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
     checkLength(this.#config, batch.time);
-    const layout = adapter?.layout ?? null;
-    const graph: ModelGraph = {
-      key: `logProbs ${layoutKey(layout)}`,
-      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, this.sessions.plan.headRows),
-    };
+    const graph = this.#logProbGraph(adapter?.layout ?? null);
     const shape = [batch.batch, batch.time];
     const out = await this.sessions.run(graph, {
       ids: integers(batch.ids, shape),
