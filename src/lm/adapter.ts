@@ -30,6 +30,11 @@ export interface AdapterLayout {
   readonly targets: readonly string[];
 }
 
+/** A name for graphs that differ by the adapter's layout. */
+export function layoutKey(layout: AdapterLayout | null): string {
+  return layout ? `${layout.rank} ${layout.alpha} ${layout.targets.join()}` : 'base';
+}
+
 /** Factors by graph name: `model.layers.0.self_attn.q_proj.lora_A` [rank, in] and `….lora_B` [out, rank]. */
 export interface Adapter {
   readonly layout: AdapterLayout;
@@ -82,14 +87,18 @@ export function initialAdapter(config: DecoderConfig, layout: AdapterLayout, see
   return { layout, factors };
 }
 
-/** The factors as differentiable inputs of a graph. */
+/** The factors as inputs of a graph: differentiable ones of one adapter, or those of several, stacked. */
 export function adapterInputs(
   g: Differentiable,
   config: DecoderConfig,
   layout: AdapterLayout,
+  adapters: number | null = null,
 ): { inputs: Map<string, Value>; values: AdapterValues } {
   const inputs = new Map(
-    [...factorShapes(config, layout)].map(([name, shape]) => [name, g.input(name, shape, 'float32', true)]),
+    [...factorShapes(config, layout)].map(([name, shape]) => [
+      name,
+      adapters === null ? g.input(name, shape, 'float32', true) : g.input(name, [adapters, ...shape]),
+    ]),
   );
   const factors = new Map<string, { A: Value; B: Value }>();
   for (const [name, A] of inputs) {
@@ -97,7 +106,7 @@ export function adapterInputs(
     const module = name.slice(0, -'.lora_A'.length);
     factors.set(module, { A, B: inputs.get(`${module}.lora_B`)! });
   }
-  return { inputs, values: { scale: layout.alpha / layout.rank, factors } };
+  return { inputs, values: { scale: layout.alpha / layout.rank, adapters, factors } };
 }
 
 const CONFIG_FILE = 'adapter_config.json';

@@ -86,8 +86,11 @@ export function checkpointHash(folder: string): string {
 
 const ELEMENT = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' } as const;
 
+/** A weight of a checkpoint by its name. */
+export type BoundWeights = (name: string) => Value;
+
 /** The weights as constants of a graph, read in place from the file and widened to float32 where stored narrower. */
-export function bindWeights(g: Differentiable, checkpoint: Checkpoint): (name: string) => Value {
+export function bindWeights(g: Differentiable, checkpoint: Checkpoint): BoundWeights {
   const values = new Map<string, Value>();
   for (const name of weightShapes(checkpoint.config).keys()) {
     const entry = checkpoint.entries.get(name)!;

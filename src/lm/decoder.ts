@@ -8,9 +8,14 @@ import { FAMILIES, hasBias } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { rotaryTables } from './rope.js';
 
-/** LoRA factors as graph values: ΔW = scale · B A, with A [rank, in] and B [out, rank], by module name (`model.layers.0.…q_proj`). */
+/**
+ * LoRA factors as graph values: ΔW = scale · B A, with A [rank, in] and B [out, rank], by module name (`model.layers.0.…q_proj`); of
+ * several adapters A [adapters, rank, in] and B [adapters, out, rank], each for an equal share of the rows, in order, and without gradients.
+ */
 export interface AdapterValues {
   readonly scale: number;
+  /** How many adapters the factors hold; null: one, without an axis for it. */
+  readonly adapters: number | null;
   readonly factors: ReadonlyMap<string, { readonly A: Value; readonly B: Value }>;
 }
 
@@ -23,15 +28,21 @@ export class Decoder {
   readonly #weight: (name: string) => Value;
   readonly #adapter: AdapterValues | null;
   readonly #tables: Omit<Rotary, 'positions'>;
+  readonly #recompute: boolean;
 
-  /** `graph` is the root graph, which computes the rotary tables of `positions`, the length of its longest sequence. */
+  /**
+   * `graph`, not the body of a Loop, computes the rotary tables of `positions`, the length of its longest sequence. With `recompute`,
+   * layers keep their input alone for the backward pass.
+   */
   constructor(
     graph: Differentiable,
     config: DecoderConfig,
     weight: (name: string) => Value,
     adapter: AdapterValues | null,
     positions: Dim,
+    recompute = false,
   ) {
+    this.#recompute = recompute;
     this.config = config;
     this.group = config.heads / config.kvHeads;
     this.#weight = weight;
@@ -61,7 +72,8 @@ export class Decoder {
   ): Value {
     onLayer?.(0, x);
     for (let layer = 0; layer < this.config.layers; layer++) {
-      x = this.#layer(g, layer, x, batch, time, rotary, attention);
+      const run = (stream: Value) => this.#layer(g, layer, stream, batch, time, rotary, attention);
+      x = this.#recompute ? g.recomputed(x, run) : run(x);
       onLayer?.(layer + 1, x);
     }
     return x;
@@ -175,6 +187,12 @@ export class Decoder {
     const bias = hasBias(this.config, name) ? this.#weight(`${module}.bias`) : null;
     const y = g.linear(x, this.#weight(`${module}.weight`), bias);
     const factors = this.#adapter?.factors.get(module);
-    return factors ? g.linear(g.linear(x, factors.A), factors.B, y, this.#adapter!.scale) : y;
+    if (!factors) return y;
+    const { scale, adapters } = this.#adapter!;
+    if (adapters === null) return g.linear(g.linear(x, factors.A), factors.B, y, scale);
+    const grouped = g.emitReshape(x, [adapters, 'rows of an adapter', x.shape[1]!]);
+    const low = g.emitMatMul(grouped, factors.A, { transB: true });
+    const branch = g.emitMatMul(low, factors.B, { transB: true, alpha: scale });
+    return g.emitAdd(y, g.emitReshape(branch, y.shape));
   }
 }

@@ -2,60 +2,82 @@
  * The engine: every model, session and trainer, in one thread, because ONNX Runtime's `run` blocks the thread that calls it. Its methods
  * are what the worker serves; all arguments and results can be posted between threads.
  */
+import { existsSync, realpathSync } from 'node:fs';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ProviderChoice, ProviderSetting } from '../onnx/providers.js';
-import { dialectOf, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
-import type { Differentiable } from '../onnx/differentiable.js';
+import { floatData, floats, integers, scalar } from '../onnx/session.js';
 import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
 import { seededRandom } from '../metrics/random.js';
+import { layoutKey } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
 import { openCheckpoint } from './checkpoint.js';
-import type { Checkpoint } from './checkpoint.js';
-import { hiddenGraph, hiddenName } from './hidden-graph.js';
-import { checkHidden, checkLength, checkRollout } from './request-checks.js';
-import type { Completion, HiddenRequest, Pooling, RolloutRequest } from './request-checks.js';
-import { rolloutGraph } from './rollout-graph.js';
+import type { DecoderConfig } from './config.js';
+import { emitHidden, hiddenName } from './hidden-graph.js';
+import type { MemorySetting } from './memory.js';
+import { ModelSessions } from './model-sessions.js';
+import type { ModelGraph } from './model-sessions.js';
+import { packByLength } from './packing.js';
+import { checkGroups, checkHidden, checkLength, checkRollout } from './request-checks.js';
+import type {
+  Completion,
+  GroupedRolloutRequest,
+  HiddenRequest,
+  Pooling,
+  RolloutGroup,
+  RolloutRequest,
+} from './request-checks.js';
+import { emitRollout } from './rollout-graph.js';
 import { freshState, Trainer } from './trainer.js';
 import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
-import { logProbGraph } from './update-graph.js';
+import { emitLogProbs } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
 
 export interface EngineSettings {
   readonly provider: ProviderSetting;
   readonly threads: number;
+  readonly memory?: MemorySetting | undefined;
 }
 
-/** Sequences in one forward pass. */
-export const FORWARD_BATCH = 64;
+/** Most sequences, and tokens with their padding, in one forward pass for hidden states. */
+export const FORWARD_BATCH = { rows: 64, tokens: 16_384 };
 /** Stands for no stop: the graph's reductions need one to compare with. */
 const NO_TOKEN = -1;
-/** Compiled graphs kept per model. */
-const KEPT_SESSIONS = 8;
 
 export class Engine {
   readonly #settings: SessionSettings;
+  readonly #memory: MemorySetting;
   readonly choice: ProviderChoice;
+  /** By the folder's real path: a policy and a reference that are one checkpoint are one model. */
   readonly #models = new Map<string, Model>();
   readonly #trainers = new Map<number, Trainer>();
   #nextTrainer = 1;
 
-  private constructor(choice: ProviderChoice, threads: number) {
+  private constructor(choice: ProviderChoice, { threads, memory = 'auto' }: EngineSettings) {
     this.choice = choice;
+    this.#memory = memory;
     this.#settings = { provider: choice.provider, threads };
   }
 
   static async create(settings: EngineSettings): Promise<Engine> {
-    return new Engine(await chooseProvider(settings.provider), settings.threads);
+    return new Engine(await chooseProvider(settings.provider), settings);
   }
 
   #model(folder: string): Model {
-    let model = this.#models.get(folder);
-    if (!model) this.#models.set(folder, (model = new Model(openCheckpoint(folder), this.#settings)));
+    const path = existsSync(folder) ? realpathSync(folder) : folder;
+    let model = this.#models.get(path);
+    if (!model) {
+      model = new Model(new ModelSessions(openCheckpoint(folder), this.#settings, this.#memory));
+      this.#models.set(path, model);
+    }
     return model;
   }
 
   rollout(folder: string, request: RolloutRequest): Promise<Completion[]> {
     return this.#model(folder).rollout(request);
+  }
+
+  rolloutGroups(folder: string, request: GroupedRolloutRequest): Promise<Completion[][]> {
+    return this.#model(folder).rolloutGroups(request);
   }
 
   hiddenStates(folder: string, request: HiddenRequest): Promise<Map<number, Tensor>> {
@@ -73,7 +95,9 @@ export class Engine {
     from: ReadonlyMap<string, Tensor> | TrainerState,
   ): Promise<number> {
     const state = from instanceof Map ? freshState(from) : (from as TrainerState);
-    const trainer = await Trainer.create(this.#model(folder).checkpoint, trainable, state, this.#settings);
+    const model = this.#model(folder);
+    if (trainable !== 'weights') await model.expectTraining(trainable);
+    const trainer = await Trainer.create(model.sessions, trainable, state, this.#settings);
     this.#trainers.set(this.#nextTrainer, trainer);
     return this.#nextTrainer++;
   }
@@ -113,61 +137,102 @@ export class Engine {
   }
 }
 
-/** One checkpoint's sessions, compiled when first needed. */
+/** What one checkpoint is asked for; its graphs are compiled when first needed. */
 class Model {
-  readonly checkpoint: Checkpoint;
-  readonly #settings: SessionSettings;
-  readonly #sessions = new Map<string, Session>();
+  readonly sessions: ModelSessions;
+  readonly #config: DecoderConfig;
 
-  constructor(checkpoint: Checkpoint, settings: SessionSettings) {
-    this.checkpoint = checkpoint;
-    this.#settings = { ...settings, externalFolder: checkpoint.weightsFolder };
-  }
-
-  async #session(key: string, graph: () => Differentiable): Promise<Session> {
-    let session = this.#sessions.get(key);
-    if (session) this.#sessions.delete(key);
-    else {
-      if (this.#sessions.size >= KEPT_SESSIONS) {
-        const [oldest, evicted] = this.#sessions.entries().next().value!;
-        this.#sessions.delete(oldest);
-        await evicted.release();
-      }
-      session = await Session.create(graph(), this.#settings);
-    }
-    this.#sessions.set(key, session);
-    return session;
+  constructor(sessions: ModelSessions) {
+    this.sessions = sessions;
+    this.#config = sessions.checkpoint.config;
   }
 
   async rollout(request: RolloutRequest): Promise<Completion[]> {
-    const { prompts, perPrompt, maxNewTokens, adapter } = request;
-    checkRollout(this.checkpoint.config, request);
+    const { prompts, seed, adapter } = request;
+    checkRollout(this.#config, request);
     if (!prompts.length) return [];
-    const layout = adapter?.layout ?? null;
-    const session = await this.#session(`rollout ${layoutKey(layout)}`, () =>
-      rolloutGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)),
+    const graph = this.#rolloutGraph(adapter?.layout ?? null);
+    const [completions] = await this.#sample(graph, [{ prompts, seed }], request, adapterFeeds(adapter));
+    return completions!;
+  }
+
+  /** Have what goes with an update of an adapter compiled with it. */
+  async expectTraining(layout: AdapterLayout): Promise<void> {
+    await this.sessions.add(this.#rolloutGraph(layout));
+    await this.sessions.add(this.#logProbGraph(null));
+  }
+
+  #rolloutGraph(layout: AdapterLayout | null): ModelGraph {
+    return {
+      key: `rollout ${layoutKey(layout)}`,
+      emit: (g, weights) => emitRollout(g, this.#config, weights(), layout),
+    };
+  }
+
+  #logProbGraph(layout: AdapterLayout | null): ModelGraph {
+    const { headRows } = this.sessions.plan;
+    return {
+      key: `logProbs ${layoutKey(layout)}`,
+      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows),
+    };
+  }
+
+  /** Completions of each group, as the group's own request would have them. */
+  async rolloutGroups(request: GroupedRolloutRequest): Promise<Completion[][]> {
+    const { groups } = request;
+    checkGroups(this.#config, request);
+    if (!groups.length) return [];
+    const { layout } = groups[0]!.adapter;
+    const graph: ModelGraph = {
+      key: `rollout ${groups.length} × ${layoutKey(layout)}`,
+      emit: (g, weights) => emitRollout(g, this.#config, weights(), layout, groups.length),
+    };
+    const feeds = stackedFeeds(groups.map(({ adapter }) => adapter));
+    return this.#sample(graph, groups, request, feeds);
+  }
+
+  async #sample(
+    graph: ModelGraph,
+    groups: readonly Pick<RolloutGroup, 'prompts' | 'seed'>[],
+    { perPrompt, maxNewTokens, temperature, stops: stopTokens }: Omit<RolloutRequest, 'prompts' | 'seed' | 'adapter'>,
+    adapterInputs: Feeds,
+  ): Promise<Completion[][]> {
+    // Every group has as many rows as the largest: what it lacks are its own once more, drawn alike.
+    const slots = Math.max(...groups.map(({ prompts }) => prompts.length));
+    const prompts = groups.flatMap((group) =>
+      Array.from({ length: slots }, (_, slot) => group.prompts[slot % group.prompts.length]!),
     );
     const samples = prompts.length * perPrompt;
-    const stopIds = (request.stops.length ? request.stops : [NO_TOKEN]).map(BigInt);
+    const stopIds = (stopTokens.length ? stopTokens : [NO_TOKEN]).map(BigInt);
     const promptTime = Math.max(...prompts.map((p) => p.length));
-    const random = seededRandom(request.seed);
+    const uniforms = new Float32Array(maxNewTokens * samples);
+    groups.forEach((group, index) => {
+      const own = group.prompts.length * perPrompt;
+      const share = slots * perPrompt;
+      const drawn = Float32Array.from({ length: maxNewTokens * own }, seededRandom(group.seed));
+      for (let step = 0; step < maxNewTokens; step++) {
+        for (let i = 0; i < share; i++) {
+          uniforms[step * samples + index * share + i] = drawn[step * own + (i % own)]!;
+        }
+      }
+    });
     const feeds: Feeds = {
       prompts: integers(padRows(prompts, promptTime), [prompts.length, promptTime]),
       promptLengths: integers(
         BigInt64Array.from(prompts, (p) => BigInt(p.length)),
         [prompts.length],
       ),
-      uniforms: floats(Float32Array.from({ length: maxNewTokens * samples }, random), [maxNewTokens, samples]),
+      uniforms: floats(uniforms, [maxNewTokens, samples]),
       stops: integers(BigInt64Array.from(stopIds), [stopIds.length]),
-      temperature: scalar(request.temperature),
-      ...adapterFeeds(adapter),
+      temperature: scalar(temperature),
+      ...adapterInputs,
     };
-    const out = await session.run(feeds);
+    const out = await this.sessions.run(graph, feeds);
     const tokens = out['tokens']!.data as BigInt64Array;
     const logProbs = floatData(out['logProbs']);
     const steps = tokens.length / samples;
     const stops = new Set(stopIds);
-    return Array.from({ length: samples }, (_, sample) => {
+    const completion = (sample: number): Completion => {
       const written: number[] = [];
       let stopped = false;
       for (let step = 0; step < steps && !stopped; step++) {
@@ -180,17 +245,21 @@ class Model {
         logProbs: Float32Array.from(written, (_, step) => logProbs[step * samples + sample]!),
         stopped,
       };
-    });
+    };
+    return groups.map((group, index) =>
+      Array.from({ length: group.prompts.length * perPrompt }, (_, i) => completion(index * slots * perPrompt + i)),
+    );
   }
 
   /** Layer → [sequences, poolings, width]. */
   async hiddenStates(request: HiddenRequest): Promise<Map<number, Tensor>> {
     const { sequences, layers, poolings } = request;
-    checkHidden(this.checkpoint.config, request);
-    const session = await this.#session(`hidden ${layers.join()}`, () =>
-      hiddenGraph(this.checkpoint, layers, dialectOf(this.#settings.provider)),
-    );
-    const { width } = this.checkpoint.config;
+    checkHidden(this.#config, request);
+    const graph: ModelGraph = {
+      key: `hidden ${layers.join()}`,
+      emit: (g, weights) => emitHidden(g, this.#config, weights(), layers),
+    };
+    const { width } = this.#config;
     const row = poolings.length * width;
     const states = new Map(
       layers.map((layer) => [
@@ -198,13 +267,11 @@ class Model {
         { shape: [sequences.length, poolings.length, width], data: new Float32Array(sequences.length * row) },
       ]),
     );
-    // Sequences of like length share a pass; the order depends on nothing but the request.
-    const order = sequences.map((_, i) => i).sort((a, b) => sequences[a]!.length - sequences[b]!.length || a - b);
-    for (let at = 0; at < order.length; at += FORWARD_BATCH) {
-      const part = order.slice(at, at + FORWARD_BATCH);
+    const lengths = sequences.map((sequence) => sequence.length);
+    for (const part of packByLength(lengths, FORWARD_BATCH)) {
       const batch = part.map((i) => sequences[i]!);
       const time = Math.max(...batch.map((s) => s.length));
-      const out = await session.run({
+      const out = await this.sessions.run(graph, {
         ids: integers(padRows(batch, time), [batch.length, time]),
         pooling: floats(poolingWeights(batch, time, poolings), [batch.length, poolings.length, time]),
       });
@@ -217,13 +284,10 @@ class Model {
   }
 
   async logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
-    checkLength(this.checkpoint.config, batch.time);
-    const layout = adapter?.layout ?? null;
-    const session = await this.#session(`logProbs ${layoutKey(layout)}`, () =>
-      logProbGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)),
-    );
+    checkLength(this.#config, batch.time);
+    const graph = this.#logProbGraph(adapter?.layout ?? null);
     const shape = [batch.batch, batch.time];
-    const out = await session.run({
+    const out = await this.sessions.run(graph, {
       ids: integers(batch.ids, shape),
       labels: integers(batch.labels, shape),
       ...adapterFeeds(adapter),
@@ -231,18 +295,23 @@ class Model {
     return floatData(out['logProbs']);
   }
 
-  async release(): Promise<void> {
-    for (const session of this.#sessions.values()) await session.release();
-    this.#sessions.clear();
+  release(): Promise<void> {
+    return this.sessions.release();
   }
-}
-
-function layoutKey(layout: AdapterLayout | null): string {
-  return layout ? `${layout.rank} ${layout.alpha} ${layout.targets.join()}` : 'base';
 }
 
 function adapterFeeds(adapter: Adapter | null): Feeds {
   return Object.fromEntries([...(adapter?.factors ?? [])].map(([name, t]) => [name, floats(t.data, t.shape)]));
+}
+
+/** The factors of adapters of one layout, [adapters, …]. */
+function stackedFeeds(adapters: readonly Adapter[]): Feeds {
+  const stacked = [...adapters[0]!.factors].map(([name, { shape, data }]) => {
+    const all = new Float32Array(adapters.length * data.length);
+    adapters.forEach(({ factors }, i) => all.set(factors.get(name)!.data, i * data.length));
+    return [name, floats(all, [adapters.length, ...shape])] as const;
+  });
+  return Object.fromEntries(stacked);
 }
 
 /** Token rows, right-padded with 0 to `time`. */

@@ -9,7 +9,7 @@ import { checkpointHash, openCheckpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import type { Engine, EngineSettings } from './engine.js';
 import type { EngineReply } from './engine-worker.js';
-import type { Completion, HiddenRequest, RolloutRequest } from './request-checks.js';
+import type { Completion, GroupedRolloutRequest, HiddenRequest, RolloutRequest } from './request-checks.js';
 import { Tokenizer } from './tokenizer.js';
 import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
 import type { Trainable } from './update-graph.js';
@@ -158,6 +158,11 @@ export class LanguageModel {
   /** Completions of each prompt, a prompt's samples adjacent. */
   sample(request: RolloutRequest): Promise<Completion[]> {
     return this.#engine.call('rollout', this.folder, request);
+  }
+
+  /** Completions of several adapters in one batch, group by group: what a request of each alone would give. */
+  sampleGroups(request: GroupedRolloutRequest): Promise<Completion[][]> {
+    return this.#engine.call('rolloutGroups', this.folder, request);
   }
 
   /** Layer → pooled hidden states [sequences, poolings, width]. */

@@ -1,5 +1,6 @@
 /** What is asked of a model, and what can be: token ids it knows, sequences no longer than its positions, layers it has. */
 import { UserError } from '../errors.js';
+import { layoutKey } from './adapter.js';
 import type { Adapter } from './adapter.js';
 import { positionLimit } from './config.js';
 import type { DecoderConfig } from './config.js';
@@ -13,6 +14,18 @@ export interface RolloutRequest {
   readonly stops: readonly number[];
   readonly seed: number;
   readonly adapter: Adapter | null;
+}
+
+/** Rollouts of several adapters of one layout in one batch. */
+export interface GroupedRolloutRequest extends Omit<RolloutRequest, 'prompts' | 'seed' | 'adapter'> {
+  readonly groups: readonly RolloutGroup[];
+}
+
+/** An adapter's share of a batch: with its own seed it draws what a request of its own would. */
+export interface RolloutGroup {
+  readonly adapter: Adapter;
+  readonly prompts: readonly (readonly number[])[];
+  readonly seed: number;
 }
 
 /** One sample: what was written, the stop token included, and the log-probability of each token. */
@@ -68,6 +81,15 @@ export function checkRollout(config: DecoderConfig, request: RolloutRequest): vo
     stops.map((stop) => [stop]),
     0,
   );
+}
+
+/** @throws UserError for rollouts that cannot share a batch. */
+export function checkGroups(config: DecoderConfig, { groups, ...request }: GroupedRolloutRequest): void {
+  for (const group of groups) checkRollout(config, { ...request, ...group });
+  const empty = groups.findIndex(({ prompts }) => !prompts.length);
+  if (empty >= 0) throw new UserError(`adapter ${empty} of the batch has no prompts`);
+  const layouts = new Set(groups.map(({ adapter }) => layoutKey(adapter.layout)));
+  if (layouts.size > 1) throw new UserError('adapters in one batch must have one rank, alpha and list of targets');
 }
 
 /** @throws UserError for hidden states that the model does not have. */

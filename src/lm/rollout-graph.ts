@@ -9,7 +9,8 @@ import type { Dialect, Dim, Value } from '../onnx/graph.js';
 import { adapterInputs } from './adapter.js';
 import type { AdapterLayout } from './adapter.js';
 import { bindWeights } from './checkpoint.js';
-import type { Checkpoint } from './checkpoint.js';
+import type { BoundWeights, Checkpoint } from './checkpoint.js';
+import type { DecoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
 import type { Attention } from './decoder.js';
 
@@ -24,15 +25,26 @@ export const FINISHED_TOKEN = 0;
  */
 export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | null, dialect: Dialect): Differentiable {
   const g = new Differentiable(dialect);
-  const { config } = checkpoint;
+  emitRollout(g, checkpoint.config, bindWeights(g, checkpoint), layout);
+  return g;
+}
+
+/** The same inside a graph that has the weights. With `adapters`, each of so many has an equal share of the prompts, in order. */
+export function emitRollout(
+  g: Differentiable,
+  config: DecoderConfig,
+  weights: BoundWeights,
+  layout: AdapterLayout | null,
+  adapters: number | null = null,
+): void {
   const prompts = g.input('prompts', ['prompts', 'promptTime'], 'int64');
   const promptLengths = g.input('promptLengths', ['prompts'], 'int64');
   const uniforms = g.input('uniforms', ['maxNew', 'samples']);
   const stops = g.input('stops', ['stops'], 'int64');
   const temperature = g.input('temperature', []);
   defineDims(g, prompts, uniforms, config.heads / config.kvHeads);
-  const adapter = layout ? adapterInputs(g, config, layout).values : null;
-  const decoder = new Decoder(g, config, bindWeights(g, checkpoint), adapter, 'positions');
+  const adapter = layout ? adapterInputs(g, config, layout, adapters).values : null;
+  const decoder = new Decoder(g, config, weights, adapter, 'positions');
 
   const cache: { k: Value; v: Value }[] = [];
   const x = decoder.causal(g, prompts, undefined, (k, v) => cache.push({ k, v }));
@@ -93,7 +105,6 @@ export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | nul
   ]);
   g.output(outputs.at(-2)!, 'tokens');
   g.output(outputs.at(-1)!, 'logProbs');
-  return g;
 }
 
 function defineDims(g: Differentiable, prompts: Value, uniforms: Value, group: number): void {

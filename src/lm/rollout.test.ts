@@ -88,6 +88,57 @@ describe.each([
   });
 });
 
+describe('several adapters in one batch', () => {
+  const { prompts: _, seed: __, adapter: ___, ...common } = REQUEST;
+  const adapters = [1, 2, 3].map((seed) => {
+    const adapter = randomAdapter(TINY_LLAMA);
+    const random = seededRandom(seed);
+    return {
+      ...adapter,
+      factors: new Map(
+        [...adapter.factors].map(([name, t]) => [name, { ...t, data: t.data.map((x) => x * (0.5 + random())) }]),
+      ),
+    };
+  });
+  const groups = [[[1, 5], [4]], [[1, 9, 3, 20, 11]], [[4], [1, 5], [2, 6, 6]]].map((prompts, i) => ({
+    prompts,
+    seed: 20 + i,
+    adapter: adapters[i]!,
+  }));
+
+  it.each([
+    ['a llama', TINY_LLAMA],
+    ['a llama without grouped queries', { ...TINY_LLAMA, kvHeads: 4 }],
+  ])('draw what each would alone, of prompts of any number and length: %s', async (_name, config) => {
+    const folder = tinyCheckpoint(config);
+    const own =
+      config.kvHeads === TINY_LLAMA.kvHeads ? groups : groups.map((g) => ({ ...g, adapter: randomAdapter(config) }));
+    const together = await engine.rolloutGroups(folder, { ...common, groups: own });
+    expect(together.map((completions) => completions.length)).toEqual([8, 4, 12]);
+    for (const [i, group] of own.entries()) {
+      const alone = await engine.rollout(folder, { ...common, ...group });
+      expect(together[i]!.map((c) => [c.tokens, c.stopped])).toEqual(alone.map((c) => [c.tokens, c.stopped]));
+      alone.forEach(({ logProbs }, sample) =>
+        logProbs.forEach((lp, t) => expect(Math.abs(lp - together[i]![sample]!.logProbs[t]!)).toBeLessThan(1e-5)),
+      );
+    }
+  });
+
+  it('must be of one layout, each with a prompt', async () => {
+    const folder = tinyCheckpoint();
+    const wider = initialAdapter(TINY_LLAMA, { rank: 4, alpha: 6, targets: ['q_proj'] }, 1);
+    const other = { prompts: [[1]], seed: 1, adapter: wider };
+    await expect(async () => engine.rolloutGroups(folder, { ...common, groups: [groups[0]!, other] })).rejects.toThrow(
+      'adapters in one batch must have one rank, alpha and list of targets',
+    );
+    const empty = { ...groups[1]!, prompts: [] };
+    await expect(async () => engine.rolloutGroups(folder, { ...common, groups: [groups[0]!, empty] })).rejects.toThrow(
+      'adapter 1 of the batch has no prompts',
+    );
+    expect(await engine.rolloutGroups(folder, { ...common, groups: [] })).toEqual([]);
+  });
+});
+
 describe('a seed', () => {
   it('gives the same tokens and log-probabilities again, another seed others', async () => {
     const folder = tinyCheckpoint();

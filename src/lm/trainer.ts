@@ -4,9 +4,11 @@ import { bool, dialectOf, floatData, floats, integers, scalar, Session } from '.
 import type { Feeds, Fetches, SessionSettings, Tensor } from '../onnx/session.js';
 import { accumulateGraph, adamWGraph, firstMoment, nextName, secondMoment } from './adamw-graph.js';
 import type { Checkpoint } from './checkpoint.js';
-import type { DecoderConfig } from './config.js';
+import { layoutKey } from './adapter.js';
+import { ModelSessions } from './model-sessions.js';
+import type { ModelGraph } from './model-sessions.js';
 import { checkLength } from './request-checks.js';
-import { gradientName, trainableShapes, updateGraph } from './update-graph.js';
+import { emitUpdate, gradientName, trainableShapes } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
 
 /** A padded batch of token sequences; every array is row-major [batch, time] and aligned with `labels`, the next tokens. */
@@ -65,10 +67,12 @@ export interface TrainerState {
 }
 
 export class Trainer {
-  readonly #update: Session;
+  readonly #sessions: ModelSessions;
+  /** Whether the sessions are this trainer's alone. */
+  readonly #owned: boolean;
+  readonly #update: ModelGraph;
   readonly #adamW: Session;
   readonly #accumulate: Session;
-  readonly #config: DecoderConfig;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   /** Values and both moments, as ONNX Runtime holds them. */
   #tensors: Fetches;
@@ -76,40 +80,48 @@ export class Trainer {
   #step: number;
 
   private constructor(
-    sessions: readonly [Session, Session, Session],
-    config: DecoderConfig,
+    [sessions, owned]: readonly [ModelSessions, boolean],
+    [update, adamW, accumulate]: readonly [ModelGraph, Session, Session],
     shapes: ReadonlyMap<string, readonly number[]>,
     state: TrainerState,
   ) {
-    [this.#update, this.#adamW, this.#accumulate] = sessions;
-    this.#config = config;
+    this.#sessions = sessions;
+    this.#owned = owned;
+    [this.#update, this.#adamW, this.#accumulate] = [update, adamW, accumulate];
     this.#shapes = shapes;
     this.#step = state.step;
     this.#tensors = Object.fromEntries([...state.tensors].map(([name, t]) => [name, floats(t.data, t.shape)]));
   }
 
-  /** Train `trainable` of a checkpoint from `state`: a fresh one is `freshState(values)`. */
+  /**
+   * Train `trainable` of a checkpoint from `state`: a fresh one is `freshState(values)`. Over sessions that are given, it shares a
+   * model's weights with its other graphs.
+   */
   static async create(
-    checkpoint: Checkpoint,
+    model: Checkpoint | ModelSessions,
     trainable: Trainable,
     state: TrainerState,
     settings: SessionSettings,
   ): Promise<Trainer> {
-    const dialect = dialectOf(settings.provider);
-    const shapes = trainableShapes(checkpoint.config, trainable);
+    const owned = !(model instanceof ModelSessions);
+    const sessions = owned ? new ModelSessions(model, settings) : model;
+    const { config } = sessions.checkpoint;
+    const shapes = trainableShapes(config, trainable);
     checkState(shapes, state);
-    const withWeights = { ...settings, externalFolder: checkpoint.weightsFolder };
-    const sessions = [
-      await Session.create(updateGraph(checkpoint, trainable, dialect), withWeights),
-      await Session.create(adamWGraph(shapes, dialect), settings),
-      await Session.create(accumulateGraph(shapes, dialect), settings),
-    ] as const;
-    return new Trainer(sessions, checkpoint.config, shapes, state);
+    const update: ModelGraph = {
+      key: `update ${trainable === 'weights' ? trainable : layoutKey(trainable)}`,
+      emit: (g, weights) => emitUpdate(g, config, weights, trainable, sessions.plan),
+    };
+    await sessions.add(update);
+    const dialect = dialectOf(settings.provider);
+    const adamW = await Session.create(adamWGraph(shapes, dialect), settings);
+    const accumulate = await Session.create(accumulateGraph(shapes, dialect), settings);
+    return new Trainer([sessions, owned], [update, adamW, accumulate], shapes, state);
   }
 
   /** Add a micro-batch's gradients. @returns its share of the loss and the log-probabilities it computed. */
   async accumulate(batch: PolicyBatch, loss: LossSettings): Promise<LossReport> {
-    checkLength(this.#config, batch.time);
+    checkLength(this.#sessions.checkpoint.config, batch.time);
     const shape = [batch.batch, batch.time];
     const zeros = new Float32Array(batch.batch * batch.time);
     const feeds: Feeds = {
@@ -126,7 +138,7 @@ export class Trainer {
       entropy: scalar(loss.entropy),
     };
     for (const name of this.#shapes.keys()) feeds[name] = this.#tensors[name]!;
-    const out = await this.#update.run(feeds);
+    const out = await this.#sessions.run(this.#update, feeds);
     await this.#add(out);
     const value = (name: string) => floatData(out[name])[0]!;
     return {
@@ -195,7 +207,7 @@ export class Trainer {
   }
 
   async release(): Promise<void> {
-    await this.#update.release();
+    await (this.#owned ? this.#sessions.release() : this.#sessions.drop(this.#update.key));
     await this.#adamW.release();
     await this.#accumulate.release();
   }

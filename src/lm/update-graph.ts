@@ -6,15 +6,17 @@
  * summed over tokens and divided by a token count that is an input, so gradients of micro-batches add up to the whole batch's.
  * On-policy, the gradient of the k3 term is that of KL(π_ref ‖ π).
  */
+import { byChunks } from '../onnx/chunks.js';
 import { Differentiable } from '../onnx/differentiable.js';
 import type { Dialect, Value } from '../onnx/graph.js';
 import { adapterInputs, factorShapes } from './adapter.js';
 import type { AdapterLayout } from './adapter.js';
 import { bindWeights, weightInputs } from './checkpoint.js';
-import type { Checkpoint } from './checkpoint.js';
+import type { BoundWeights, Checkpoint } from './checkpoint.js';
 import { weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
+import type { MemoryPlan } from './memory.js';
 
 /** |log π_ref − log π| beyond which the KL term saturates, before its exponential can overflow. */
 const LOG_RATIO_LIMIT = 10;
@@ -40,66 +42,119 @@ export function tokenInput(g: Differentiable): Value {
 /** The name under which a graph gives the gradient of a trainable. */
 export const gradientName = (trainable: string): string => `gradient.${trainable}`;
 
+/** How an update's graph saves memory: a `MemoryPlan` without the weights' part. */
+export type UpdateMemory = Pick<MemoryPlan, 'headRows' | 'recompute'>;
+
+const KEEP_ALL: UpdateMemory = { headRows: null, recompute: false };
+
 /**
  * Inputs: `ids`, `labels` int64 and `mask`, `advantages`, `oldLogProbs`, `referenceLogProbs` float32, all [batch, time], aligned with the
  * label; scalars `tokens` (the divisor), `clip` ε, `kl` β, `entropy` c; bool `onPolicy` takes π itself for π_old; then the trainables.
  * Outputs: `loss`, `klSum` (Σ −q), `entropySum`, `clipped` (tokens beyond the clip), `logProbs` [batch, time], and a gradient a trainable.
  */
-export function updateGraph(checkpoint: Checkpoint, trainable: Trainable, dialect: Dialect): Differentiable {
+export function updateGraph(
+  checkpoint: Checkpoint,
+  trainable: Trainable,
+  dialect: Dialect,
+  memory: UpdateMemory = KEEP_ALL,
+): Differentiable {
   const g = new Differentiable(dialect);
+  emitUpdate(g, checkpoint.config, () => bindWeights(g, checkpoint), trainable, memory);
+  return g;
+}
+
+/** The same inside a graph that has the weights, which are asked for unless they are what is trained. */
+export function emitUpdate(
+  g: Differentiable,
+  config: DecoderConfig,
+  weights: () => BoundWeights,
+  trainable: Trainable,
+  memory: UpdateMemory,
+): void {
   const ids = tokenInput(g);
   const rows = (name: string, dtype: 'int64' | 'float32' = 'float32') =>
     g.emitReshape(g.input(name, ['batch', 'time'], dtype), ['rows']);
   const labels = rows('labels', 'int64');
-  const [mask, advantages, oldGiven, reference] = ['mask', 'advantages', 'oldLogProbs', 'referenceLogProbs'].map(
-    (name) => rows(name),
+  const [mask, advantages, old, reference] = ['mask', 'advantages', 'oldLogProbs', 'referenceLogProbs'].map((name) =>
+    rows(name),
   ) as [Value, Value, Value, Value];
-  const [tokens, clip, klCoefficient, entropyCoefficient] = ['tokens', 'clip', 'kl', 'entropy'].map((name) =>
-    g.input(name, []),
-  ) as [Value, Value, Value, Value];
-  const onPolicy = g.input('onPolicy', [], 'bool');
+  const [tokens, clip, kl, entropy] = ['tokens', 'clip', 'kl', 'entropy'].map((name) => g.input(name, [])) as [
+    Value,
+    Value,
+    Value,
+    Value,
+  ];
+  const settings = { tokens, clip, kl, entropy, onPolicy: g.input('onPolicy', [], 'bool') };
 
-  const { decoder, trainables } = trainableDecoder(g, checkpoint, trainable);
-  const [logProb, entropy] = g.logProbEntropy(decoder.logits(g, decoder.causal(g, ids)), labels);
+  const { decoder, trainables } = trainableDecoder(g, config, weights, trainable, memory.recompute);
+  const stream = decoder.causal(g, ids);
+  const lossOf = (h: Differentiable, x: Value, perRow: readonly Value[]) => {
+    const [label, ...rest] = perRow as [Value, Value, Value, Value, Value];
+    const [logProb, rowEntropy] = h.logProbEntropy(decoder.logits(h, x), label);
+    const [rowMask, rowAdvantages, rowOld, rowReference] = rest;
+    const row = { mask: rowMask, advantages: rowAdvantages, old: rowOld, reference: rowReference };
+    return { sums: policyLoss(h, logProb, rowEntropy, row, settings), results: [logProb] };
+  };
+  const perRow = [labels, mask, advantages, old, reference];
+  const { sums, results } =
+    memory.headRows === null ? lossOf(g, stream, perRow) : byChunks(g, stream, perRow, memory.headRows, lossOf);
+  ['loss', 'klSum', 'entropySum', 'clipped'].forEach((name, i) => g.output(sums[i]!, name));
+  g.output(g.emitReshape(results[0]!, ['batch', 'time']), 'logProbs');
+  const gradients = g.gradients(sums[0]!, [...trainables.values()]);
+  [...trainables.keys()].forEach((name, i) => g.output(gradients[i]!, gradientName(name)));
+}
+
+/** What the loss of a row is made of besides the policy, [rows] each. */
+interface RowTerms {
+  readonly mask: Value;
+  readonly advantages: Value;
+  readonly old: Value;
+  readonly reference: Value;
+}
+
+interface LossInputs {
+  readonly tokens: Value;
+  readonly clip: Value;
+  readonly kl: Value;
+  readonly entropy: Value;
+  readonly onPolicy: Value;
+}
+
+/** Sums over rows: the loss, which is differentiable, then Σ −q, Σ H and the number of tokens beyond the clip, all masked. */
+function policyLoss(g: Differentiable, logProb: Value, entropy: Value, row: RowTerms, settings: LossInputs): Value[] {
   // Emitted, not recorded: no gradient flows into π_old.
-  const old = g.emitWhere(onPolicy, logProb, oldGiven);
-
+  const old = g.emitWhere(settings.onPolicy, logProb, row.old);
   const one = g.scalar(1);
   const ratio = g.exp(g.sub(logProb, old));
-  const clippedRatio = g.clip(ratio, g.emitSub(one, clip), g.emitAdd(one, clip));
-  const surrogate = g.min(g.mul(ratio, advantages), g.mul(clippedRatio, advantages));
-  const q = g.clip(g.sub(reference, logProb), g.scalar(-LOG_RATIO_LIMIT), g.scalar(LOG_RATIO_LIMIT));
+  const clippedRatio = g.clip(ratio, g.emitSub(one, settings.clip), g.emitAdd(one, settings.clip));
+  const surrogate = g.min(g.mul(ratio, row.advantages), g.mul(clippedRatio, row.advantages));
+  const q = g.clip(g.sub(row.reference, logProb), g.scalar(-LOG_RATIO_LIMIT), g.scalar(LOG_RATIO_LIMIT));
   const k3 = g.sub(g.sub(g.exp(q), one), q);
-  const perToken = g.sub(g.sub(g.mul(k3, klCoefficient), surrogate), g.mul(entropy, entropyCoefficient));
-  const loss = g.sumAll(g.mul(perToken, g.emitDiv(mask, tokens)));
+  const perToken = g.sub(g.sub(g.mul(k3, settings.kl), surrogate), g.mul(entropy, settings.entropy));
+  const loss = g.sumAll(g.mul(perToken, g.emitDiv(row.mask, settings.tokens)));
 
-  const masked = (x: Value) => g.emitSumAll(g.emitMul(x, mask));
+  const masked = (x: Value) => g.emitSumAll(g.emitMul(x, row.mask));
   const outside = g.cast(
     g.op('Not', [g.emitBinary('Equal', ratio, clippedRatio, 'bool')], {}, ratio.shape, 'bool'),
     'float32',
   );
-  g.output(loss, 'loss');
-  g.output(masked(g.emitNeg(q)), 'klSum');
-  g.output(masked(entropy), 'entropySum');
-  g.output(masked(outside), 'clipped');
-  g.output(g.emitReshape(logProb, ['batch', 'time']), 'logProbs');
-  const gradients = g.gradients(loss, [...trainables.values()]);
-  [...trainables.keys()].forEach((name, i) => g.output(gradients[i]!, gradientName(name)));
-  return g;
+  return [loss, masked(g.emitNeg(q)), masked(entropy), masked(outside)];
 }
 
 /** The decoder over a checkpoint, with its trainables as inputs. */
 function trainableDecoder(
   g: Differentiable,
-  checkpoint: Checkpoint,
+  config: DecoderConfig,
+  weights: () => BoundWeights,
   trainable: Trainable,
+  recompute: boolean,
 ): { decoder: Decoder; trainables: Map<string, Value> } {
   if (trainable === 'weights') {
-    const trainables = weightInputs(g, checkpoint.config);
-    return { decoder: new Decoder(g, checkpoint.config, (name) => trainables.get(name)!, null, 'time'), trainables };
+    const trainables = weightInputs(g, config);
+    return { decoder: new Decoder(g, config, (name) => trainables.get(name)!, null, 'time', recompute), trainables };
   }
-  const { inputs, values } = adapterInputs(g, checkpoint.config, trainable);
-  return { decoder: new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), values, 'time'), trainables: inputs };
+  const { inputs, values } = adapterInputs(g, config, trainable);
+  return { decoder: new Decoder(g, config, weights(), values, 'time', recompute), trainables: inputs };
 }
 
 /**
@@ -108,12 +163,28 @@ function trainableDecoder(
  */
 export function logProbGraph(checkpoint: Checkpoint, layout: AdapterLayout | null, dialect: Dialect): Differentiable {
   const g = new Differentiable(dialect);
+  emitLogProbs(g, checkpoint.config, bindWeights(g, checkpoint), layout, null);
+  return g;
+}
+
+/** The same inside a graph that has the weights, its logits by chunks of `headRows`. */
+export function emitLogProbs(
+  g: Differentiable,
+  config: DecoderConfig,
+  weights: BoundWeights,
+  layout: AdapterLayout | null,
+  headRows: number | null,
+): void {
   const ids = tokenInput(g);
   const labels = g.emitReshape(g.input('labels', ['batch', 'time'], 'int64'), ['rows']);
-  const adapter = layout ? adapterInputs(g, checkpoint.config, layout).values : null;
-  const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), adapter, 'time');
-  const [logProb, entropy] = g.logProbEntropy(decoder.logits(g, decoder.causal(g, ids)), labels);
-  g.output(g.emitReshape(logProb, ['batch', 'time']), 'logProbs');
-  g.output(g.emitReshape(entropy, ['batch', 'time']), 'entropies');
-  return g;
+  const adapter = layout ? adapterInputs(g, config, layout).values : null;
+  const decoder = new Decoder(g, config, weights, adapter, 'time');
+  const stream = decoder.causal(g, ids);
+  const scored = (h: Differentiable, x: Value, perRow: readonly Value[]) => ({
+    sums: [],
+    results: h.logProbEntropy(decoder.logits(h, x), perRow[0]!),
+  });
+  const { results } = headRows === null ? scored(g, stream, [labels]) : byChunks(g, stream, [labels], headRows, scored);
+  g.output(g.emitReshape(results[0]!, ['batch', 'time']), 'logProbs');
+  g.output(g.emitReshape(results[1]!, ['batch', 'time']), 'entropies');
 }

@@ -3,15 +3,9 @@
  * requires a gradient, records how to turn the gradient of its result into gradients of its operands. Normalisation, attention, rotary
  * embedding and log-probability carry hand-written gradients, which are shorter and faster than their primitives'.
  */
-import { broadcastShapes, Emitter, MASKED, sameShape } from './emitter.js';
+import { broadcastShapes, MASKED, sameShape } from './emitter.js';
 import type { Dim, Shape, Value } from './graph.js';
-
-interface TapeEntry {
-  readonly outputs: readonly Value[];
-  readonly operands: readonly (Value | null)[];
-  /** Gradients of the outputs (undefined: none flows) → a thunk per operand, called only for those that require one. */
-  readonly vjp: (gradients: readonly (Value | undefined)[]) => readonly (() => Value)[];
-}
+import { Tape } from './tape.js';
 
 /** Rotary tables: cos, sin and −sin, each [positions, headDim / 2], and the positions of this call, [batch, time]. */
 export interface Rotary {
@@ -21,47 +15,35 @@ export interface Rotary {
   readonly positions: Value;
 }
 
-export class Differentiable extends Emitter {
-  #tape: TapeEntry[] = [];
-
-  #record(
-    output: Value,
-    operands: readonly (Value | null)[],
-    vjp: (gradient: Value) => readonly (() => Value)[],
-  ): Value {
-    output.requiresGrad = operands.some((v) => v?.requiresGrad);
-    if (output.requiresGrad) this.#tape.push({ outputs: [output], operands, vjp: ([g]) => vjp(g!) });
-    return output;
-  }
-
+export class Differentiable extends Tape {
   // Elementwise
 
   add(a: Value, b: Value): Value {
-    return this.#record(this.emitAdd(a, b), [a, b], (g) => [
+    return this.record(this.emitAdd(a, b), [a, b], (g) => [
       () => this.emitUnbroadcast(g, a.shape),
       () => this.emitUnbroadcast(g, b.shape),
     ]);
   }
   sub(a: Value, b: Value): Value {
-    return this.#record(this.emitSub(a, b), [a, b], (g) => [
+    return this.record(this.emitSub(a, b), [a, b], (g) => [
       () => this.emitUnbroadcast(g, a.shape),
       () => this.emitUnbroadcast(this.emitNeg(g), b.shape),
     ]);
   }
   mul(a: Value, b: Value): Value {
-    return this.#record(this.emitMul(a, b), [a, b], (g) => [
+    return this.record(this.emitMul(a, b), [a, b], (g) => [
       () => this.emitUnbroadcast(this.emitMul(g, b), a.shape),
       () => this.emitUnbroadcast(this.emitMul(g, a), b.shape),
     ]);
   }
   exp(a: Value): Value {
     const y = this.emitUnary('Exp', a);
-    return this.#record(y, [a], (g) => [() => this.emitMul(g, y)]);
+    return this.record(y, [a], (g) => [() => this.emitMul(g, y)]);
   }
   min(a: Value, b: Value): Value {
     const first = this.emitBinary('Less', a, b, 'bool');
     const zero = this.scalar(0);
-    return this.#record(this.emitWhere(first, a, b), [a, b], (g) => [
+    return this.record(this.emitWhere(first, a, b), [a, b], (g) => [
       () => this.emitUnbroadcast(this.emitWhere(first, g, zero), a.shape),
       () => this.emitUnbroadcast(this.emitWhere(first, zero, g), b.shape),
     ]);
@@ -69,30 +51,30 @@ export class Differentiable extends Emitter {
   /** Clamp to [low, high], scalars; the gradient is zero outside. */
   clip(a: Value, low: Value, high: Value): Value {
     const y = this.op('Clip', [a, low, high], {}, a.shape);
-    return this.#record(y, [a], (g) => [
+    return this.record(y, [a], (g) => [
       () => this.emitWhere(this.emitBinary('Equal', a, y, 'bool'), g, this.scalar(0)),
     ]);
   }
   sumAll(a: Value): Value {
-    return this.#record(this.emitSumAll(a), [a], (g) => [() => this.emitExpand(g, a.shape)]);
+    return this.record(this.emitSumAll(a), [a], (g) => [() => this.emitExpand(g, a.shape)]);
   }
 
   // Shape
 
   reshape(a: Value, shape: Shape): Value {
     if (sameShape(a.shape, shape)) return a;
-    return this.#record(this.emitReshape(a, shape), [a], (g) => [() => this.emitReshape(g, a.shape)]);
+    return this.record(this.emitReshape(a, shape), [a], (g) => [() => this.emitReshape(g, a.shape)]);
   }
   transpose(a: Value, perm: readonly number[]): Value {
     const inverse = perm.map((_, i) => perm.indexOf(i));
-    return this.#record(this.emitTranspose(a, perm), [a], (g) => [() => this.emitTranspose(g, inverse)]);
+    return this.record(this.emitTranspose(a, perm), [a], (g) => [() => this.emitTranspose(g, inverse)]);
   }
   /** Parts of `a` along an axis. */
   split(a: Value, axis: number, sizes: readonly number[]): Value[] {
     const parts = this.emitSplit(a, axis, sizes);
     if (!a.requiresGrad) return parts;
     for (const part of parts) part.requiresGrad = true;
-    this.#tape.push({
+    this.recordAll({
       outputs: parts,
       operands: [a],
       vjp: (gradients) => [
@@ -110,7 +92,7 @@ export class Differentiable extends Emitter {
   /** alpha · x Wᵀ + c, with x [rows, in], W [out, in], c [rows, out] or [out]. A LoRA branch rides along as c. */
   linear(x: Value, W: Value, c: Value | null = null, alpha = 1): Value {
     const y = this.emitGemm(x, W, c, { transB: true, alpha });
-    return this.#record(y, [x, W, c], (g) => [
+    return this.record(y, [x, W, c], (g) => [
       () => this.emitGemm(g, W, null, { alpha }),
       () => this.emitGemm(g, x, null, { transA: true, alpha }),
       () => this.emitUnbroadcast(g, c!.shape),
@@ -132,7 +114,7 @@ export class Differentiable extends Emitter {
       inverse = this.emitUnary('Reciprocal', this.emitUnary('Sqrt', this.emitAdd(meanSquare, this.scalar(epsilon))));
       y = this.emitMul(this.emitMul(x, inverse), w);
     }
-    return this.#record(y, [x, w], (g) => {
+    return this.record(y, [x, w], (g) => {
       let normalised: Value | undefined;
       const xHat = () => (normalised ??= this.emitMul(x, inverse));
       return [
@@ -148,7 +130,7 @@ export class Differentiable extends Emitter {
 
   /** Rotary position embedding of x [batch, heads, time, headDim]; its gradient is the rotation by −θ. Su et al. 2021. */
   rotate(x: Value, rotary: Rotary): Value {
-    return this.#record(this.#emitRotate(x, rotary, false), [x], (g) => [() => this.#emitRotate(g, rotary, true)]);
+    return this.record(this.#emitRotate(x, rotary, false), [x], (g) => [() => this.#emitRotate(g, rotary, true)]);
   }
   #emitRotate(x: Value, rotary: Rotary, inverse: boolean): Value {
     const sin = inverse ? rotary.negativeSin : rotary.sin;
@@ -176,7 +158,7 @@ export class Differentiable extends Emitter {
     const grouped = this.emitReshape(scores, [batch, kv * group, time, time]);
     const p = this.emitReshape(this.emitSoftmax(this.emitAdd(grouped, bias)), scores.shape);
     const o = this.emitMatMul(p, v);
-    return this.#record(o, [q, k, v], (g) => {
+    return this.record(o, [q, k, v], (g) => {
       let scoreGradient: Value | undefined;
       // dS = P ∘ (dP − rowsum(dO ∘ O)): Dao et al. 2022, appendix B.
       const dS = () => {
@@ -197,7 +179,7 @@ export class Differentiable extends Emitter {
   swiGlu(a: Value, b: Value): Value {
     const s = this.emitUnary('Sigmoid', a);
     const silu = this.emitMul(a, s);
-    return this.#record(this.emitMul(silu, b), [a, b], (g) => [
+    return this.record(this.emitMul(silu, b), [a, b], (g) => [
       () => {
         // silu′ = σ + silu·(1 − σ) = σ + silu − silu·σ
         const slope = this.emitAdd(s, this.emitSub(silu, this.emitMul(silu, s)));
@@ -211,7 +193,7 @@ export class Differentiable extends Emitter {
   embed(W: Value, ids: Value): Value {
     const rows = ids.shape[0]!;
     const d = W.shape[1]!;
-    return this.#record(this.emitGather(W, ids), [W], (g) => [
+    return this.record(this.emitGather(W, ids), [W], (g) => [
       () => {
         const index = this.emitExpand(this.emitReshape(ids, [rows, 1]), [rows, d]);
         return this.op('ScatterElements', [this.zeros(W.shape), index, g], { axis: 0, reduction: 'add' }, W.shape);
@@ -233,7 +215,7 @@ export class Differentiable extends Emitter {
     const entropy = this.emitNeg(this.emitReduce('ReduceSum', this.emitMul(p, logP), [1], false));
     if (logits.requiresGrad) {
       logProb.requiresGrad = entropy.requiresGrad = true;
-      this.#tape.push({
+      this.recordAll({
         outputs: [logProb, entropy],
         operands: [logits],
         vjp: ([gLogProb, gEntropy]) => [
@@ -262,7 +244,7 @@ export class Differentiable extends Emitter {
   /** Row-wise log-softmax. */
   logSoftmax(a: Value): Value {
     const y = this.op('LogSoftmax', [a], { axis: -1 }, a.shape);
-    return this.#record(y, [a], (g) => [
+    return this.record(y, [a], (g) => [
       () => this.emitSub(g, this.emitMul(this.emitUnary('Exp', y), this.emitReduce('ReduceSum', g, [-1], true))),
     ]);
   }
@@ -276,23 +258,5 @@ export class Differentiable extends Emitter {
   }
   #scalarOf(dim: Dim): Value {
     return this.op('Squeeze', [this.dim(dim)], {}, [], 'int64');
-  }
-
-  /** Gradients of a scalar with respect to `operands`; zeros where nothing depends on one. */
-  gradients(loss: Value, operands: readonly Value[]): Value[] {
-    const gradients = new Map<string, Value>([[loss.name, this.scalar(1)]]);
-    for (const entry of this.#tape.toReversed()) {
-      const incoming = entry.outputs.map((o) => gradients.get(o.name));
-      if (incoming.every((g) => !g)) continue;
-      const thunks = entry.vjp(incoming);
-      entry.operands.forEach((operand, i) => {
-        if (!operand?.requiresGrad) return;
-        const gradient = thunks[i]!();
-        const sofar = gradients.get(operand.name);
-        gradients.set(operand.name, sofar ? this.emitAdd(sofar, gradient) : gradient);
-      });
-      for (const o of entry.outputs) gradients.delete(o.name);
-    }
-    return operands.map((v) => gradients.get(v.name) ?? this.zeros(v.shape));
   }
 }

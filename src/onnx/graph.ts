@@ -31,16 +31,26 @@ export class Graph {
   readonly nodes: NodeMessage[] = [];
   readonly inputs: Value[] = [];
   readonly outputs: Value[] = [];
+  /** Of a branch: the names of its outputs, which its If gives them. */
+  readonly resultNames: string[] = [];
   readonly #root: Graph;
+  readonly #parent: Graph | null;
+  readonly #branch: string | null;
   readonly #initializers: TensorMessage[] = [];
+  readonly #initialized = new Map<string, Value>();
   readonly #constants = new Map<string, Value>();
   readonly #dims = new Map<string, Value>();
   #names = 0;
 
-  /** A root graph, or the body of a Loop inside `parent`: a body sees its parent's values and keeps its constants in the root. */
-  constructor(scope: Dialect | Graph) {
+  /**
+   * A root graph, or inside a parent the body of a Loop or, with a name, a branch of an If. Both see their parent's values and dimensions
+   * and keep their constants in the root. A branch's inputs are the root's, under `branch/name`.
+   */
+  constructor(scope: Dialect | Graph, branch: string | null = null) {
     this.dialect = scope instanceof Graph ? scope.dialect : scope;
+    this.#parent = scope instanceof Graph ? scope : null;
     this.#root = scope instanceof Graph ? scope.#root : this;
+    this.#branch = branch;
   }
 
   freshName(stem: string): string {
@@ -48,18 +58,30 @@ export class Graph {
   }
 
   input(name: string, shape: Shape, dtype: DType = 'float32', requiresGrad = false): Value {
-    const value = { name, shape, dtype, requiresGrad };
-    this.inputs.push(value);
-    return value;
+    if (this.#branch === null) {
+      const value = { name, shape, dtype, requiresGrad };
+      this.inputs.push(value);
+      return value;
+    }
+    const full = `${this.#branch}/${name}`;
+    // Of any size: empty while another branch runs.
+    const open = shape.map((_, axis) => `${full}/${axis}`);
+    this.#root.inputs.push({ name: full, shape: open, dtype, requiresGrad: false });
+    return { name: full, shape, dtype, requiresGrad };
   }
 
   /** Declare `value` an output; with a name, under that name. */
   output(value: Value, name?: string): void {
-    this.outputs.push(name ? this.op('Identity', [value], {}, value.shape, value.dtype, name) : value);
+    if (this.#branch !== null) {
+      this.resultNames.push(name ?? value.name);
+      this.outputs.push(this.op('Identity', [value], {}, value.shape, value.dtype));
+    } else this.outputs.push(name ? this.op('Identity', [value], {}, value.shape, value.dtype, name) : value);
   }
 
-  /** A constant tensor; lives in the root graph whatever graph asks. */
+  /** A constant tensor; lives in the root graph whatever graph asks, and is the one of that name when there is one. */
   initializer(name: string, shape: readonly number[], dtype: DType, data: ArrayBufferView | ExternalData): Value {
+    const known = this.#root.#initialized.get(name);
+    if (known) return known;
     const tensor: TensorMessage = { name, dims: [...shape], data_type: DATA_TYPE[dtype] };
     if ('file' in data) {
       tensor.data_location = 1;
@@ -70,7 +92,9 @@ export class Graph {
       ];
     } else tensor.raw_data = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     this.#root.#initializers.push(tensor);
-    return { name, shape, dtype, requiresGrad: false };
+    const value = { name, shape, dtype, requiresGrad: false };
+    this.#root.#initialized.set(name, value);
+    return value;
   }
 
   #constant(key: string, make: () => Value): Value {
@@ -117,15 +141,18 @@ export class Graph {
     );
   }
 
-  /** Give a symbolic dimension its run-time size: a one-element int64 vector. */
+  /** Give a symbolic dimension its run-time size, a one-element int64 vector, in this graph and those inside it. */
   defineDim(name: string, size: Value): void {
-    this.#root.#dims.set(name, size);
+    this.#dims.set(name, size);
+  }
+  #sizeOf(name: string): Value | undefined {
+    return this.#dims.get(name) ?? (this.#parent === null ? undefined : this.#parent.#sizeOf(name));
   }
 
   /** A dimension as a one-element int64 vector. */
   dim(dim: Dim): Value {
     if (typeof dim === 'number') return this.int64([dim]);
-    const size = this.#root.#dims.get(dim);
+    const size = this.#sizeOf(dim);
     if (!size) throw new Error(`dimension '${dim}' has no run-time size: call defineDim first`);
     return size;
   }

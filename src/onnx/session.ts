@@ -19,6 +19,8 @@ export interface SessionSettings {
   readonly threads: number;
   /** Folder of external initializers. */
   readonly externalFolder?: string | undefined;
+  /** Let kernels keep their own layout of the weights (default): faster, but a copy, where else the file's pages are all there is. */
+  readonly prepack?: boolean | undefined;
 }
 
 export type Feeds = Record<string, ort.Tensor>;
@@ -35,6 +37,7 @@ export class Session {
   static async create(graph: Graph, settings: SessionSettings): Promise<Session> {
     const session: Record<string, string> = {};
     if (settings.externalFolder) session['model_external_initializers_file_folder_path'] = settings.externalFolder;
+    if (settings.prepack === false) session['disable_prepacking'] = '1';
     return new Session(
       await ort.InferenceSession.create(graph.encode(), {
         executionProviders: [settings.provider],
@@ -51,8 +54,9 @@ export class Session {
     );
   }
 
-  run(feeds: Feeds): Promise<Fetches> {
-    return this.#session.run(feeds);
+  /** All outputs, or those asked for. */
+  run(feeds: Feeds, outputs?: readonly string[]): Promise<Fetches> {
+    return outputs ? this.#session.run(feeds, outputs) : this.#session.run(feeds);
   }
 
   release(): Promise<void> {

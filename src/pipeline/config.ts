@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import { POOLINGS } from '../lm/request-checks.js';
+import { MEMORY_SETTINGS } from '../lm/memory.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
 import { armSchema, armTrain, isTrained, needsLabels, smallestReward } from './arm-config.js';
@@ -51,6 +52,12 @@ export const configSchema = z
           .positive()
           .default(2)
           .describe('Threads within an operator on cpu; part of what makes rows equal.'),
+        memory: z
+          .enum(MEMORY_SETTINGS)
+          .default('auto')
+          .describe(
+            'fast: a copy of the weights laid out for each graph, and all activations kept; small: one copy, logits by chunks, layers computed again in the backward pass; auto: by the model’s size.',
+          ),
       })
       .prefault({}),
     sandbox: z

@@ -4,6 +4,7 @@ import type { AdapterLayout } from '../lm/adapter.js';
 import type { DecoderConfig } from '../lm/config.js';
 import { FORWARD_BATCH } from '../lm/engine.js';
 import type { RolloutSize } from '../lm/footprint.js';
+import type { BatchLimits } from '../lm/packing.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
 import { RUN_MEMORY } from './compare-plan.js';
@@ -122,7 +123,8 @@ function usesOf(config: Config, { settings, config: model }: PlannedModel, expec
   if (settings.includes('models.reference') && phasesNeeded(config).probes) {
     const tokens = Math.min(decoder.maxPositions, expected.questionTokens + config.policy.maxNewTokens);
     const bytes = (n: number) => ({ ...NO_NEED, activations: forwardBytes(decoder, n, tokens) });
-    needs.push({ use: 'hidden', sequences: FORWARD_BATCH, tokens, bytes });
+    const sequences = sequencesWithin(FORWARD_BATCH, tokens);
+    needs.push({ use: 'hidden', sequences, tokens, bytes });
     // All candidate layers for training, then those of each probe that is used.
     graphs += 1 + Math.min(config.probe.features.length, ensembleSize(config));
   }
@@ -132,6 +134,10 @@ function usesOf(config: Config, { settings, config: model }: PlannedModel, expec
   }
   return { graphs, needs };
 }
+
+/** Sequences of the longest text in one batch. */
+const sequencesWithin = ({ rows, tokens }: BatchLimits, longest: number): number =>
+  Math.max(1, Math.min(rows, Math.floor(tokens / longest)));
 
 const NO_NEED = { activations: 0, cache: 0, optimiser: 0, gradients: 0 };
 
@@ -191,5 +197,6 @@ function updateNeed(
     cache: 0,
     activations: updateBytes(decoder, layout, n, tokens),
   });
-  return { use: 'update', sequences: Math.min(train.microBatch, train.batch), tokens, bytes };
+  const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens };
+  return { use: 'update', sequences: sequencesWithin(limits, tokens), tokens, bytes };
 }

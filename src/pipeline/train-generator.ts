@@ -263,9 +263,10 @@ function isValid(proposal: Proposal): proposal is ValidProposal {
 }
 
 function updateSettings(train: TrainSettings): UpdateSettings {
-  const { updates, microBatch, clip, kl, entropy, learningRate, beta1, beta2, weightDecay, maxNorm } = train;
+  const { updates, microBatch, microBatchTokens, clip, kl, entropy } = train;
+  const { learningRate, beta1, beta2, weightDecay, maxNorm } = train;
   const optimiser = { learningRate, beta1, beta2, epsilon: 1e-8, weightDecay, maxNorm };
-  return { updates, microBatch, clip, kl, entropy, optimiser };
+  return { updates, microBatch, microBatchTokens, clip, kl, entropy, optimiser };
 }
 
 /** Write the files, then the row that names them; the state that this one replaces goes last. */

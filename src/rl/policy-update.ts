@@ -1,6 +1,8 @@
 /** The policy update: rollouts with an advantage each → one or more clipped policy-gradient steps. It does not know what was rewarded. */
 import { RunError } from '../errors.js';
 import type { LanguageModel, TrainerThread } from '../lm/language-model.js';
+import { packByLength } from '../lm/packing.js';
+import type { BatchLimits } from '../lm/packing.js';
 import type { AdamWSettings, PolicyBatch } from '../lm/trainer.js';
 
 /** One sampled sequence: its prompt, what was written, and what the sampler said of each written token. */
@@ -17,6 +19,8 @@ export interface UpdateSettings {
   readonly updates: number;
   /** Sequences in one forward and backward pass; gradients add up, so it changes only memory and time. */
   readonly microBatch: number;
+  /** Tokens in one such pass at most, padding included. */
+  readonly microBatchTokens: number;
   /** ε of the clipped ratio, β of the KL term, c of the entropy bonus. */
   readonly clip: number;
   readonly kl: number;
@@ -47,7 +51,10 @@ export async function updatePolicy(
   rollouts: readonly Rollout[],
   settings: UpdateSettings,
 ): Promise<UpdateReport> {
-  const batches = await microBatches(policy, rollouts, settings.microBatch);
+  const batches = await microBatches(policy, rollouts, {
+    rows: settings.microBatch,
+    tokens: settings.microBatchTokens,
+  });
   const tokens = rollouts.reduce((sum, r) => sum + r.tokens.length, 0);
   const loss = { tokens, clip: settings.clip, kl: settings.kl, entropy: settings.entropy };
   let report: UpdateReport | null = null;
@@ -88,13 +95,13 @@ function requireFinite(figures: Readonly<Record<string, number>>): void {
 async function microBatches(
   policy: Pick<LanguageModel, 'logProbs'>,
   rollouts: readonly Rollout[],
-  size: number,
+  limits: BatchLimits,
 ): Promise<PolicyBatch[]> {
-  const length = (r: Rollout) => r.prompt.length + r.tokens.length;
-  const byLength = rollouts.toSorted((a, b) => length(a) - length(b));
+  // The last token of a sequence is only a label.
+  const lengths = rollouts.map((r) => r.prompt.length + r.tokens.length - 1);
   const batches: PolicyBatch[] = [];
-  for (let at = 0; at < byLength.length; at += size) {
-    const batch = policyBatch(byLength.slice(at, at + size));
+  for (const rows of packByLength(lengths, limits)) {
+    const batch = policyBatch(rows.map((i) => rollouts[i]!));
     batches.push({ ...batch, referenceLogProbs: await policy.logProbs(batch, null) });
   }
   return batches;

@@ -2,6 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { initialAdapter } from '../../../dist/lm/adapter.js';
 import { openCheckpoint, writeCheckpoint } from '../../../dist/lm/checkpoint.js';
 import { weightShapes } from '../../../dist/lm/config.js';
 import { gaussian } from '../../../dist/lm/gaussian.js';
@@ -41,6 +42,35 @@ export const WIDTH_256 = {
   headDim: 64,
   feedForward: 704,
 };
+
+/** Twelve layers of width 576, grouped queries, a vocabulary of 8192: 47 million weights. */
+export const WIDTH_576 = {
+  ...llama,
+  vocabulary: 8192,
+  width: 576,
+  layers: 12,
+  heads: 9,
+  kvHeads: 3,
+  headDim: 64,
+  feedForward: 1536,
+};
+
+/** LoRA of rank 16 on every linear module. */
+export const LORA_16 = {
+  rank: 16,
+  alpha: 32,
+  targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
+};
+
+/** An adapter of which both factors are random. */
+export function randomAdapter(config, layout, seed) {
+  const adapter = initialAdapter(config, layout, seed);
+  const random = seededRandom(seed);
+  for (const [name, { data }] of adapter.factors) {
+    if (name.endsWith('lora_B')) data.set(gaussian(random, data.length, 0.02));
+  }
+  return adapter;
+}
 
 /** Write a model with random weights; the caller removes its folder. */
 export function randomCheckpoint(config) {

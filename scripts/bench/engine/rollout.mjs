@@ -89,7 +89,7 @@ function prefillGraph(checkpoint) {
   const g = new Differentiable('fused');
   const ids = g.input('ids', [SAMPLES, PROMPT], 'int64');
   g.defineDim('rows', g.int64([SAMPLES * PROMPT]));
-  const decoder = new Decoder(g, config, bindWeights(g, checkpoint), null);
+  const decoder = new Decoder(g, config, bindWeights(g, checkpoint), null, PROMPT);
   let layer = 0;
   const x = decoder.causal(g, ids, undefined, (k, v) => {
     g.output(k, `k${layer}`);
@@ -105,7 +105,7 @@ function prefillGraph(checkpoint) {
 function stepGraph(checkpoint) {
   const { config } = checkpoint;
   const g = new Differentiable('fused');
-  const decoder = new Decoder(g, config, bindWeights(g, checkpoint), null);
+  const decoder = new Decoder(g, config, bindWeights(g, checkpoint), null, PROMPT + NEW_TOKENS);
   const p = g.emitSoftmax(g.input('past.logits', [SAMPLES, config.vocabulary]));
   const uniforms = g.input('uniforms', [SAMPLES, 1]);
   const position = g.input('position', [SAMPLES, 1], 'int64');

@@ -1,6 +1,7 @@
 """The PyTorch side of the update benchmark: eager forward, backward, clipping and AdamW, timed one update a line of standard input.
 
-Arguments: a folder with config.json, model.safetensors and spec.json (threads, batch, time, ids, labels, loss, adamW). Prints the first
+Arguments: a folder with config.json, model.safetensors and spec.json (threads, batch, time, ids, labels, loss, adamW, scale); with a scale,
+that of the adapter in factors.safetensors, the adapter is trained and the weights are not. Prints the first
 update's loss, then the milliseconds of each update asked for.
 """
 import json
@@ -21,22 +22,25 @@ with open(f"{folder}/spec.json") as file:
 torch.set_num_threads(spec["threads"])
 shape = (spec["batch"], spec["time"])
 weights = load_tensors(f"{folder}/model.safetensors")
-for weight in weights.values():
-    weight.requires_grad_(True)
+factors = {} if spec["scale"] is None else load_tensors(f"{folder}/factors.safetensors")
+scale = spec["scale"] or 1.0
+trained = list((factors or weights).values())
+for tensor in trained:
+    tensor.requires_grad_(True)
 batch = {name: torch.tensor(spec[name]).view(shape) for name in ("ids", "labels")}
 batch.update(mask=torch.ones(shape), advantages=torch.ones(shape), referenceLogProbs=torch.zeros(shape))
-optimizer = adam_w(list(weights.values()), spec["adamW"])
+optimizer = adam_w(trained, spec["adamW"])
 
 
 def update():
     optimizer.zero_grad(set_to_none=True)
-    logits, _ = decoder(config, weights, {}, 1.0, batch["ids"])
+    logits, _ = decoder(config, weights, factors, scale, batch["ids"])
     if "oldLogProbs" not in batch:
         log_p = torch.log_softmax(logits.detach(), -1)
         batch["oldLogProbs"] = log_p.gather(-1, batch["labels"][..., None])[..., 0]
     loss, _ = policy_loss(logits, batch, spec["loss"])
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(weights.values(), spec["adamW"]["maxNorm"])
+    torch.nn.utils.clip_grad_norm_(trained, spec["adamW"]["maxNorm"])
     optimizer.step()
     return loss.item()
 

@@ -1,4 +1,4 @@
-// A whole update of all weights (forward, backward, gradient-norm clip, AdamW) against PyTorch eager: same weights, tokens, loss and threads,
+// A whole update of all weights, or of an adapter (forward, backward, gradient-norm clip, AdamW) against PyTorch eager: same weights, tokens, loss and threads,
 // taking turns so that whatever else the machine does slows both alike.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,12 +7,28 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { freshState, Trainer } from '../../../dist/lm/trainer.js';
-import { MICRO_WORLD, randomCheckpoint, randomTokens, WIDTH_256 } from './models.mjs';
+import { writeTensors } from '../../../dist/lm/safetensors.js';
+import {
+  LORA_16,
+  MICRO_WORLD,
+  randomAdapter,
+  randomCheckpoint,
+  randomTokens,
+  WIDTH_256,
+  WIDTH_576,
+} from './models.mjs';
 
 const PYTHON = '/usr/bin/python3';
 const SHAPES = [
   { name: 'update, micro-world: 4 layers × 128, 48 × 40 tokens', config: MICRO_WORLD, batch: 48, time: 40 },
   { name: 'update: 4 layers × 256, 4 × 256 tokens', config: WIDTH_256, batch: 4, time: 256 },
+  {
+    name: 'update, LoRA r = 16: 12 layers × 576, 4 × 128 tokens',
+    config: WIDTH_576,
+    layout: LORA_16,
+    batch: 4,
+    time: 128,
+  },
 ];
 const LOSS = { clip: 0.2, kl: 0, entropy: 0.01 };
 const ADAMW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, maxNorm: 1 };
@@ -30,12 +46,15 @@ export async function updateRows({ threads, rounds }) {
   return rows;
 }
 
-async function againstTorch({ name, config, batch, time }, threads, rounds, env) {
+async function againstTorch({ name, config, layout, batch, time }, threads, rounds, env) {
   const { checkpoint, weights } = randomCheckpoint(config);
   const tokens = batch * time;
   const ids = randomTokens(tokens, config.vocabulary, 'ids');
   const labels = randomTokens(tokens, config.vocabulary, 'labels');
-  const spec = { threads, batch, time, ids, labels, loss: LOSS, adamW: ADAMW };
+  const adapter = layout ? randomAdapter(config, layout, 1) : null;
+  if (adapter) writeTensors(join(checkpoint.folder, 'factors.safetensors'), adapter.factors);
+  const scale = layout ? layout.alpha / layout.rank : null;
+  const spec = { threads, batch, time, ids, labels, loss: LOSS, adamW: ADAMW, scale };
   writeFileSync(join(checkpoint.folder, 'spec.json'), JSON.stringify(spec));
   const script = fileURLToPath(new URL('torch_update.py', import.meta.url));
   const torch = spawn(PYTHON, [script, checkpoint.folder], { env, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -46,7 +65,8 @@ async function againstTorch({ name, config, batch, time }, threads, rounds, env)
       if (done) throw new Error(`${script} ended early`);
       return Number(value);
     };
-    const trainer = await Trainer.create(checkpoint, 'weights', freshState(weights), { provider: 'cpu', threads });
+    const start = freshState(adapter ? adapter.factors : weights);
+    const trainer = await Trainer.create(checkpoint, layout ?? 'weights', start, { provider: 'cpu', threads });
     const policy = {
       batch,
       time,

@@ -1,0 +1,48 @@
+/** What a model's graphs trade speed for memory by. */
+import { weightShapes } from './config.js';
+import type { DecoderConfig } from './config.js';
+
+/** `fast` keeps all that speeds a pass up, `small` as little as it can; `auto` decides by the model's size alone. */
+export const MEMORY_SETTINGS = ['auto', 'fast', 'small'] as const;
+export type MemorySetting = (typeof MEMORY_SETTINGS)[number];
+
+export interface MemoryPlan {
+  /** One session for all graphs of a checkpoint, its weights the file's own pages; else a session a graph, with weights laid out for it. */
+  readonly shareWeights: boolean;
+  /** Rows whose logits exist at once in an update; null: all. */
+  readonly headRows: number | null;
+  /** Keep each layer's input alone for the backward pass, and compute the rest again. */
+  readonly recompute: boolean;
+}
+
+/** float32 weights from which copies of them count. */
+const LARGE_WEIGHTS = 64 * 2 ** 20;
+const LARGE_VOCABULARY = 16_384;
+/** Bytes of activations a token from which a layer is computed twice. */
+const LARGE_ACTIVATIONS = 2 ** 20;
+/** Bytes of one chunk's logits. */
+const CHUNK_BYTES = 32 * 2 ** 20;
+const LEAST_CHUNK = 16;
+
+export function memoryPlan(config: DecoderConfig, setting: MemorySetting): MemoryPlan {
+  if (setting === 'fast') return { shareWeights: false, headRows: null, recompute: false };
+  const small = setting === 'small';
+  const chunk = Math.max(LEAST_CHUNK, Math.floor(CHUNK_BYTES / (4 * config.vocabulary)));
+  return {
+    shareWeights: small || weightBytes(config) >= LARGE_WEIGHTS,
+    headRows: small || config.vocabulary >= LARGE_VOCABULARY ? chunk : null,
+    recompute: small || activationBytes(config) >= LARGE_ACTIVATIONS,
+  };
+}
+
+/** Bytes of a model's weights as float32. */
+function weightBytes(config: DecoderConfig): number {
+  const sizes = [...weightShapes(config).values()].map((shape) => shape.reduce((a, b) => a * b, 1));
+  return 4 * sizes.reduce((a, b) => a + b, 0);
+}
+
+/** Bytes that a plain forward pass keeps of a token for the backward pass, scores aside. */
+function activationBytes({ layers, width, heads, kvHeads, headDim, feedForward }: DecoderConfig): number {
+  // Two norms and two sums; queries and keys before and after rotation, values, attention by heads and merged; gate, up, σ, silu, product.
+  return 4 * layers * (4 * width + 4 * heads * headDim + 3 * kvHeads * headDim + 5 * feedForward);
+}
