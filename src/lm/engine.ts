@@ -4,7 +4,7 @@
  */
 import { chooseProvider } from '../onnx/providers.js';
 import type { ProviderChoice, ProviderSetting } from '../onnx/providers.js';
-import { dialectOf, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
+import { decodesStepwise, dialectOf, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
 import type { Differentiable } from '../onnx/differentiable.js';
 import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
 import { seededRandom } from '../metrics/random.js';
@@ -12,9 +12,12 @@ import type { Adapter, AdapterLayout } from './adapter.js';
 import { openCheckpoint } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { hiddenGraph, hiddenName } from './hidden-graph.js';
+import { padRows } from './padding.js';
 import { checkHidden, checkLength, checkRollout } from './request-checks.js';
 import type { Completion, HiddenRequest, Pooling, RolloutRequest } from './request-checks.js';
 import { rolloutGraph } from './rollout-graph.js';
+import { promptGraph, stepGraph } from './step-graphs.js';
+import { stepRollout } from './step-rollout.js';
 import { freshState, Trainer } from './trainer.js';
 import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
 import { logProbGraph } from './update-graph.js';
@@ -23,6 +26,10 @@ import type { Trainable } from './update-graph.js';
 export interface EngineSettings {
   readonly provider: ProviderSetting;
   readonly threads: number;
+  /** Checkpoint folder of the model whose step `auto` tries on each provider; without it `auto` takes the first that works. */
+  readonly model?: string | undefined;
+  /** Folder to record in where each node runs, as sessions are released. */
+  readonly profile?: string | undefined;
 }
 
 /** Sequences in one forward pass. */
@@ -39,13 +46,14 @@ export class Engine {
   readonly #trainers = new Map<number, Trainer>();
   #nextTrainer = 1;
 
-  private constructor(choice: ProviderChoice, threads: number) {
+  private constructor(choice: ProviderChoice, { threads, profile }: EngineSettings) {
     this.choice = choice;
-    this.#settings = { provider: choice.provider, threads };
+    this.#settings = { provider: choice.provider, threads, profile };
   }
 
-  static async create(settings: EngineSettings): Promise<Engine> {
-    return new Engine(await chooseProvider(settings.provider), settings.threads);
+  /** `choice` is the provider, where it has been chosen already. */
+  static async create(settings: EngineSettings, choice?: ProviderChoice): Promise<Engine> {
+    return new Engine(choice ?? (await chooseProvider(settings.provider)), settings);
   }
 
   #model(folder: string): Model {
@@ -86,6 +94,11 @@ export class Engine {
 
   accumulate(handle: number, batch: PolicyBatch, loss: LossSettings): Promise<LossReport> {
     return this.#trainer(handle).accumulate(batch, loss);
+  }
+
+  /** Gradients added up so far, by trainable, which the trainer then forgets. */
+  takeGradients(handle: number): Map<string, Tensor> {
+    return this.#trainer(handle).takeGradients();
   }
 
   step(handle: number, settings: AdamWSettings): Promise<{ gradientNorm: number }> {
@@ -144,6 +157,7 @@ class Model {
     checkRollout(this.checkpoint.config, request);
     if (!prompts.length) return [];
     const layout = adapter?.layout ?? null;
+    if (decodesStepwise(this.#settings.provider)) return this.#stepRollout(request, layout);
     const session = await this.#session(`rollout ${layoutKey(layout)}`, () =>
       rolloutGraph(this.checkpoint, layout, dialectOf(this.#settings.provider)),
     );
@@ -181,6 +195,14 @@ class Model {
         stopped,
       };
     });
+  }
+
+  async #stepRollout(request: RolloutRequest, layout: AdapterLayout | null): Promise<Completion[]> {
+    const [checkpoint, dialect] = [this.checkpoint, dialectOf(this.#settings.provider)];
+    const key = layoutKey(layout);
+    const prompt = await this.#session(`prompt ${key}`, () => promptGraph(checkpoint, layout, dialect));
+    const step = await this.#session(`step ${key}`, () => stepGraph(checkpoint, layout, dialect));
+    return stepRollout({ prompt, step }, request, adapterFeeds(request.adapter));
   }
 
   /** Layer → [sequences, poolings, width]. */
@@ -243,13 +265,6 @@ function layoutKey(layout: AdapterLayout | null): string {
 
 function adapterFeeds(adapter: Adapter | null): Feeds {
   return Object.fromEntries([...(adapter?.factors ?? [])].map(([name, t]) => [name, floats(t.data, t.shape)]));
-}
-
-/** Token rows, right-padded with 0 to `time`. */
-function padRows(rows: readonly (readonly number[])[], time: number): BigInt64Array {
-  const padded = new BigInt64Array(rows.length * time);
-  rows.forEach((row, r) => row.forEach((token, t) => (padded[r * time + t] = BigInt(token))));
-  return padded;
 }
 
 function poolingWeights(

@@ -99,10 +99,12 @@ export class Trainer {
     const shapes = trainableShapes(checkpoint.config, trainable);
     checkState(shapes, state);
     const withWeights = { ...settings, externalFolder: checkpoint.weightsFolder };
+    // Gradients and moments lie in the host's memory, so the optimizer works there: a device would have them sent to and fro.
+    const host = { provider: 'cpu', threads: settings.threads } as const;
     const sessions = [
       await Session.create(updateGraph(checkpoint, trainable, dialect), withWeights),
-      await Session.create(adamWGraph(shapes, dialect), settings),
-      await Session.create(accumulateGraph(shapes, dialect), settings),
+      await Session.create(adamWGraph(shapes, dialectOf('cpu')), host),
+      await Session.create(accumulateGraph(shapes, dialectOf('cpu')), host),
     ] as const;
     return new Trainer(sessions, checkpoint.config, shapes, state);
   }
@@ -156,6 +158,13 @@ export class Trainer {
     return new Map(
       [...this.#shapes].map(([name, shape]) => [name, { shape, data: floatData(this.#gradients?.[name]) }]),
     );
+  }
+
+  /** Gradients added so far, which are then forgotten. */
+  takeGradients(): Map<string, Tensor> {
+    const gradients = this.gradients();
+    this.#gradients = null;
+    return gradients;
   }
 
   /** Apply the gathered gradients and forget them. @returns their global norm before clipping. */

@@ -31,6 +31,8 @@ export class Graph {
   readonly nodes: NodeMessage[] = [];
   readonly inputs: Value[] = [];
   readonly outputs: Value[] = [];
+  /** Names of outputs that stay on the device where the provider can keep them there. */
+  readonly deviceOutputs: string[] = [];
   readonly #root: Graph;
   readonly #initializers: TensorMessage[] = [];
   readonly #constants = new Map<string, Value>();
@@ -56,6 +58,12 @@ export class Graph {
   /** Declare `value` an output; with a name, under that name. */
   output(value: Value, name?: string): void {
     this.outputs.push(name ? this.op('Identity', [value], {}, value.shape, value.dtype, name) : value);
+  }
+
+  /** Declare `value` an output under a name that stays on the device, for another run to read. */
+  deviceOutput(value: Value, name: string): void {
+    this.output(value, name);
+    this.deviceOutputs.push(name);
   }
 
   /** A constant tensor; lives in the root graph whatever graph asks. */
@@ -93,6 +101,12 @@ export class Graph {
     );
   }
 
+  int32Scalar(value: number): Value {
+    return this.#constant(`int32 scalar:${value}`, () =>
+      this.initializer(this.freshName('int32'), [], 'int32', Int32Array.of(value)),
+    );
+  }
+
   scalar(value: number): Value {
     return this.#constant(`float32:${value}`, () =>
       this.initializer(this.freshName('float32'), [], 'float32', Float32Array.of(value)),
@@ -105,14 +119,14 @@ export class Graph {
     );
   }
 
-  /** 0, 1, …, n − 1 as int64. */
+  /** 0, 1, …, n − 1 as int32. */
   iota(n: number): Value {
     return this.#constant(`iota:${n}`, () =>
       this.initializer(
         this.freshName('iota'),
         [n],
-        'int64',
-        BigInt64Array.from({ length: n }, (_, i) => BigInt(i)),
+        'int32',
+        Int32Array.from({ length: n }, (_, i) => i),
       ),
     );
   }
