@@ -36,7 +36,12 @@ function describe({ ready, versions, parts }: Diagnosis): string[] {
   ];
 }
 
-function describePart({ kind, name, status, detail, advice }: Part): string[][] {
-  const row = [kind, name, status, detail.replaceAll('\n', ' ')];
-  return advice === '' ? [row] : [row, ['', '', '', `→ ${advice}`]];
+function describePart({ kind, name, status, detail, advice, nodes }: Part): string[][] {
+  const rows = [[kind, name, status, detail.replaceAll('\n', ' ')]];
+  if (nodes) {
+    const places = Object.entries(nodes).map(([provider, count]) => `${count} on ${provider}`);
+    rows.push(['', '', '', `nodes: ${places.join(', ')}`]);
+  }
+  if (advice !== '') rows.push(['', '', '', `→ ${advice}`]);
+  return rows;
 }

@@ -181,6 +181,10 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   };
 }
 
+export function parameterCount(config: DecoderConfig): number {
+  return [...weightShapes(config).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
+}
+
 /** Why sequences end at `maxPositions`, as the end of a sentence. */
 export function positionLimit(c: DecoderConfig): string {
   if (c.maxPositions === c.slidingWindow)

@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Engine } from './engine.js';
 import type { EngineSettings } from './engine.js';
+import { chooseEngineProvider } from './provider-trial.js';
 
 export interface EngineCall {
   readonly id: number;
@@ -23,7 +24,8 @@ function failure(id: number, error: unknown): EngineReply {
 }
 
 try {
-  const engine = await Engine.create(workerData as EngineSettings);
+  const settings = workerData as EngineSettings;
+  const engine = await Engine.create(settings, await chooseEngineProvider(settings));
   port.postMessage({ id: 0, result: engine.choice } satisfies EngineReply);
   let queue = Promise.resolve();
   port.on('message', (call: EngineCall) => {

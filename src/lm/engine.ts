@@ -5,28 +5,26 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ProviderChoice, ProviderSetting } from '../onnx/providers.js';
-import { floatData, floats, integers, scalar } from '../onnx/session.js';
-import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
-import { seededRandom } from '../metrics/random.js';
+import { floatData, floats, hasLoop, integers } from '../onnx/session.js';
+import type { SessionSettings, Tensor } from '../onnx/session.js';
 import { layoutKey } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
 import { openCheckpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { emitHidden, hiddenName } from './hidden-graph.js';
+import { loopRollout } from './loop-rollout.js';
 import type { MemorySetting } from './memory.js';
 import { ModelSessions } from './model-sessions.js';
 import type { ModelGraph } from './model-sessions.js';
 import { packByLength } from './packing.js';
+import { padRows } from './padding.js';
 import { checkGroups, checkHidden, checkLength, checkRollout } from './request-checks.js';
-import type {
-  Completion,
-  GroupedRolloutRequest,
-  HiddenRequest,
-  Pooling,
-  RolloutGroup,
-  RolloutRequest,
-} from './request-checks.js';
+import type { Completion, GroupedRolloutRequest, HiddenRequest, Pooling, RolloutRequest } from './request-checks.js';
 import { emitRollout } from './rollout-graph.js';
+import { adapterFeeds, completionsByGroup, groupedSampling, singleSampling } from './sampling.js';
+import type { Sampling } from './sampling.js';
+import { emitPrompts, emitStep } from './step-graphs.js';
+import { stepRollout } from './step-rollout.js';
 import { freshState, Trainer } from './trainer.js';
 import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
 import { emitLogProbs } from './update-graph.js';
@@ -36,12 +34,14 @@ export interface EngineSettings {
   readonly provider: ProviderSetting;
   readonly threads: number;
   readonly memory?: MemorySetting | undefined;
+  /** Checkpoint folder of the model whose step `auto` tries on each provider; without it `auto` takes the first that works. */
+  readonly model?: string | undefined;
+  /** Folder to record in where each node runs, as sessions are released. */
+  readonly profile?: string | undefined;
 }
 
 /** Most sequences, and tokens with their padding, in one forward pass for hidden states. */
 export const FORWARD_BATCH = { rows: 64, tokens: 16_384 };
-/** Stands for no stop: the graph's reductions need one to compare with. */
-const NO_TOKEN = -1;
 
 export class Engine {
   readonly #settings: SessionSettings;
@@ -52,14 +52,15 @@ export class Engine {
   readonly #trainers = new Map<number, Trainer>();
   #nextTrainer = 1;
 
-  private constructor(choice: ProviderChoice, { threads, memory = 'auto' }: EngineSettings) {
+  private constructor(choice: ProviderChoice, { threads, profile, memory = 'auto' }: EngineSettings) {
     this.choice = choice;
     this.#memory = memory;
-    this.#settings = { provider: choice.provider, threads };
+    this.#settings = { provider: choice.provider, threads, profile };
   }
 
-  static async create(settings: EngineSettings): Promise<Engine> {
-    return new Engine(await chooseProvider(settings.provider), settings);
+  /** `choice` is the provider, where it has been chosen already. */
+  static async create(settings: EngineSettings, choice?: ProviderChoice): Promise<Engine> {
+    return new Engine(choice ?? (await chooseProvider(settings.provider)), settings);
   }
 
   #model(folder: string): Model {
@@ -112,6 +113,11 @@ export class Engine {
     return this.#trainer(handle).accumulate(batch, loss);
   }
 
+  /** Gradients added up so far, by trainable, which the trainer then forgets. */
+  takeGradients(handle: number): Map<string, Tensor> {
+    return this.#trainer(handle).takeGradients();
+  }
+
   step(handle: number, settings: AdamWSettings): Promise<{ gradientNorm: number }> {
     return this.#trainer(handle).step(settings);
   }
@@ -148,33 +154,9 @@ class Model {
   }
 
   async rollout(request: RolloutRequest): Promise<Completion[]> {
-    const { prompts, seed, adapter } = request;
     checkRollout(this.#config, request);
-    if (!prompts.length) return [];
-    const graph = this.#rolloutGraph(adapter?.layout ?? null);
-    const [completions] = await this.#sample(graph, [{ prompts, seed }], request, adapterFeeds(adapter));
-    return completions!;
-  }
-
-  /** Have what goes with an update of an adapter compiled with it. */
-  async expectTraining(layout: AdapterLayout): Promise<void> {
-    await this.sessions.add(this.#rolloutGraph(layout));
-    await this.sessions.add(this.#logProbGraph(null));
-  }
-
-  #rolloutGraph(layout: AdapterLayout | null): ModelGraph {
-    return {
-      key: `rollout ${layoutKey(layout)}`,
-      emit: (g, weights) => emitRollout(g, this.#config, weights(), layout),
-    };
-  }
-
-  #logProbGraph(layout: AdapterLayout | null): ModelGraph {
-    const { headRows } = this.sessions.plan;
-    return {
-      key: `logProbs ${layoutKey(layout)}`,
-      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows),
-    };
+    if (!request.prompts.length) return [];
+    return this.#sample(singleSampling(request), request.adapter?.layout ?? null, null);
   }
 
   /** Completions of each group, as the group's own request would have them. */
@@ -182,73 +164,44 @@ class Model {
     const { groups } = request;
     checkGroups(this.#config, request);
     if (!groups.length) return [];
-    const { layout } = groups[0]!.adapter;
-    const graph: ModelGraph = {
-      key: `rollout ${groups.length} × ${layoutKey(layout)}`,
-      emit: (g, weights) => emitRollout(g, this.#config, weights(), layout, groups.length),
-    };
-    const feeds = stackedFeeds(groups.map(({ adapter }) => adapter));
-    return this.#sample(graph, groups, request, feeds);
+    const completions = await this.#sample(groupedSampling(request), groups[0]!.adapter.layout, groups.length);
+    return completionsByGroup(request, completions);
   }
 
-  async #sample(
-    graph: ModelGraph,
-    groups: readonly Pick<RolloutGroup, 'prompts' | 'seed'>[],
-    { perPrompt, maxNewTokens, temperature, stops: stopTokens }: Omit<RolloutRequest, 'prompts' | 'seed' | 'adapter'>,
-    adapterInputs: Feeds,
-  ): Promise<Completion[][]> {
-    // Every group has as many rows as the largest: what it lacks are its own once more, drawn alike.
-    const slots = Math.max(...groups.map(({ prompts }) => prompts.length));
-    const prompts = groups.flatMap((group) =>
-      Array.from({ length: slots }, (_, slot) => group.prompts[slot % group.prompts.length]!),
-    );
-    const samples = prompts.length * perPrompt;
-    const stopIds = (stopTokens.length ? stopTokens : [NO_TOKEN]).map(BigInt);
-    const promptTime = Math.max(...prompts.map((p) => p.length));
-    const uniforms = new Float32Array(maxNewTokens * samples);
-    groups.forEach((group, index) => {
-      const own = group.prompts.length * perPrompt;
-      const share = slots * perPrompt;
-      const drawn = Float32Array.from({ length: maxNewTokens * own }, seededRandom(group.seed));
-      for (let step = 0; step < maxNewTokens; step++) {
-        for (let i = 0; i < share; i++) {
-          uniforms[step * samples + index * share + i] = drawn[step * own + (i % own)]!;
-        }
-      }
+  async #sample(sampling: Sampling, layout: AdapterLayout | null, adapters: number | null): Promise<Completion[]> {
+    if (hasLoop(this.sessions.settings.provider)) {
+      const graph = this.#rolloutGraph(layout, adapters);
+      return loopRollout((feeds) => this.sessions.run(graph, feeds), sampling);
+    }
+    const graph = (part: string, emit: typeof emitPrompts): ModelGraph => ({
+      key: graphKey(part, layout, adapters),
+      emit: (g, weights) => emit(g, this.#config, weights(), layout, adapters),
     });
-    const feeds: Feeds = {
-      prompts: integers(padRows(prompts, promptTime), [prompts.length, promptTime]),
-      promptLengths: integers(
-        BigInt64Array.from(prompts, (p) => BigInt(p.length)),
-        [prompts.length],
-      ),
-      uniforms: floats(uniforms, [maxNewTokens, samples]),
-      stops: integers(BigInt64Array.from(stopIds), [stopIds.length]),
-      temperature: scalar(temperature),
-      ...adapterInputs,
+    const prompt = await this.sessions.session(graph('prompt', emitPrompts));
+    const step = await this.sessions.session(graph('step', emitStep));
+    return stepRollout({ prompt, step }, sampling);
+  }
+
+  /** Have what goes with an update of an adapter compiled with it. */
+  async expectTraining(layout: AdapterLayout): Promise<void> {
+    if (!this.sessions.shared) return;
+    await this.sessions.add(this.#rolloutGraph(layout, null));
+    await this.sessions.add(this.#logProbGraph(null));
+  }
+
+  #rolloutGraph(layout: AdapterLayout | null, adapters: number | null): ModelGraph {
+    return {
+      key: graphKey('rollout', layout, adapters),
+      emit: (g, weights) => emitRollout(g, this.#config, weights(), layout, adapters),
     };
-    const out = await this.sessions.run(graph, feeds);
-    const tokens = out['tokens']!.data as BigInt64Array;
-    const logProbs = floatData(out['logProbs']);
-    const steps = tokens.length / samples;
-    const stops = new Set(stopIds);
-    const completion = (sample: number): Completion => {
-      const written: number[] = [];
-      let stopped = false;
-      for (let step = 0; step < steps && !stopped; step++) {
-        const token = tokens[step * samples + sample]!;
-        written.push(Number(token));
-        stopped = stops.has(token);
-      }
-      return {
-        tokens: written,
-        logProbs: Float32Array.from(written, (_, step) => logProbs[step * samples + sample]!),
-        stopped,
-      };
+  }
+
+  #logProbGraph(layout: AdapterLayout | null): ModelGraph {
+    const { headRows } = this.sessions.plan;
+    return {
+      key: graphKey('logProbs', layout, null),
+      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows),
     };
-    return groups.map((group, index) =>
-      Array.from({ length: group.prompts.length * perPrompt }, (_, i) => completion(index * slots * perPrompt + i)),
-    );
   }
 
   /** Layer → [sequences, poolings, width]. */
@@ -300,25 +253,9 @@ class Model {
   }
 }
 
-function adapterFeeds(adapter: Adapter | null): Feeds {
-  return Object.fromEntries([...(adapter?.factors ?? [])].map(([name, t]) => [name, floats(t.data, t.shape)]));
-}
-
-/** The factors of adapters of one layout, [adapters, …]. */
-function stackedFeeds(adapters: readonly Adapter[]): Feeds {
-  const stacked = [...adapters[0]!.factors].map(([name, { shape, data }]) => {
-    const all = new Float32Array(adapters.length * data.length);
-    adapters.forEach(({ factors }, i) => all.set(factors.get(name)!.data, i * data.length));
-    return [name, floats(all, [adapters.length, ...shape])] as const;
-  });
-  return Object.fromEntries(stacked);
-}
-
-/** Token rows, right-padded with 0 to `time`. */
-function padRows(rows: readonly (readonly number[])[], time: number): BigInt64Array {
-  const padded = new BigInt64Array(rows.length * time);
-  rows.forEach((row, r) => row.forEach((token, t) => (padded[r * time + t] = BigInt(token))));
-  return padded;
+/** A graph's name among its model's: what it does, for adapters of which layout, and for how many at once. */
+function graphKey(part: string, layout: AdapterLayout | null, adapters: number | null): string {
+  return `${part} ${adapters === null ? '' : `${adapters} × `}${layoutKey(layout)}`;
 }
 
 function poolingWeights(

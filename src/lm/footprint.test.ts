@@ -3,14 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { TINY_LLAMA } from '../../tests/tiny-checkpoint.js';
 import { QWEN_3B, QWEN_7B } from '../../tests/qwen-configs.js';
 import { TARGET_MODULES } from './adapter.js';
-import { parseConfig } from './config.js';
+import { parameterCount, parseConfig } from './config.js';
 import {
   cacheBytesPerToken,
   factorCount,
   forwardBytes,
   multiplyingParameters,
   parameterBytes,
-  parameterCount,
   rolloutBytes,
   trainerBytes,
   updateBytes,
@@ -64,7 +63,14 @@ describe('memory', () => {
     const layers = 2 * (15 * 232 + 3 * 4 * 25);
     const adapters = 15 * 3 * 14;
     const head = 3 * 15 * 24;
-    expect(updateBytes(TINY_LLAMA, LAYOUT, 3, 5)).toBe(4 * (layers + adapters + head) + forwardBytes(TINY_LLAMA, 3, 5));
+    const bytes = updateBytes(TINY_LLAMA, LAYOUT, [3, 5], { headRows: null, recompute: false });
+    expect(bytes).toBe(4 * (layers + adapters + head) + forwardBytes(TINY_LLAMA, 3, 5));
+  });
+
+  it('of an update that computes layers and head in parts: one of two layers, two layers’ inputs, the logits of 4 rows', () => {
+    const layer = 15 * 232 + 3 * 4 * 25 + 15 * 3 * 7;
+    const bytes = updateBytes(TINY_LLAMA, LAYOUT, [3, 5], { headRows: 4, recompute: true });
+    expect(bytes).toBe(4 * (layer + 2 * 15 * 16 + 3 * 4 * 24) + forwardBytes(TINY_LLAMA, 3, 5));
   });
 
   it('of training: values and two moments, before and after a step, and gradients twice', () => {

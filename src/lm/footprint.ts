@@ -4,8 +4,9 @@
  */
 import { factorShapes } from './adapter.js';
 import type { AdapterLayout } from './adapter.js';
-import { FAMILIES, projectionShapes, weightShapes } from './config.js';
+import { FAMILIES, parameterCount, projectionShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
+import type { UpdateMemory } from './memory.js';
 
 const FLOAT = 4;
 
@@ -14,10 +15,6 @@ const TYPE_BYTES = { float32: 4, bfloat16: 2, float16: 2 } as const;
 type StoredType = keyof typeof TYPE_BYTES;
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
-
-export function parameterCount(config: DecoderConfig): number {
-  return [...weightShapes(config).values()].reduce((sum, shape) => sum + sizeOf(shape), 0);
-}
 
 export function parameterBytes(config: DecoderConfig): Record<StoredType, number> {
   const parameters = parameterCount(config);
@@ -74,15 +71,23 @@ export function rolloutBytes(
 }
 
 /**
- * A forward pass kept for its backward one: every layer's activations and attention probabilities, the adapter's inner ones, and of the head
- * logits, log-probabilities and the gradient of the logits.
+ * A forward pass kept for its backward one: every layer's activations and attention probabilities and the adapter's inner ones, or with
+ * `recompute` those of one layer and every layer's input; of the head logits, log-probabilities and the gradient of the logits, of all rows or of a
+ * chunk.
  */
-export function updateBytes(config: DecoderConfig, layout: AdapterLayout, batch: number, time: number): number {
+export function updateBytes(
+  config: DecoderConfig,
+  layout: AdapterLayout,
+  [batch, time]: readonly [number, number],
+  { headRows, recompute }: UpdateMemory,
+): number {
   const rows = batch * time;
   const adapted = factorShapes(config, layout).size / 2;
-  const layers = config.layers * (rows * layerFloats(config) + batch * config.heads * time * time);
-  const head = 3 * rows * config.vocabulary;
-  return FLOAT * (layers + rows * layout.rank * adapted + head) + forwardBytes(config, batch, time);
+  const all =
+    config.layers * (rows * layerFloats(config) + batch * config.heads * time * time) + rows * layout.rank * adapted;
+  const layers = recompute ? all / config.layers + config.layers * rows * config.width : all;
+  const head = 3 * Math.min(rows, headRows ?? rows) * config.vocabulary;
+  return FLOAT * (layers + head) + forwardBytes(config, batch, time);
 }
 
 /** Values, two moments and the gathered gradients of an adapter; AdamW's results stand beside them for a moment. */

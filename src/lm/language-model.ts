@@ -1,5 +1,5 @@
 /** The LanguageModel interface, over checkpoints that live in one engine thread. */
-import { Worker } from 'node:worker_threads';
+import { SHARE_ENV, Worker } from 'node:worker_threads';
 import { availableParallelism } from 'node:os';
 import { RunError, UserError } from '../errors.js';
 import type { ProviderChoice } from '../onnx/providers.js';
@@ -51,7 +51,8 @@ export class EngineThread {
   /** @throws RunError when no execution provider passes its self-test. */
   static async start(settings: Partial<EngineSettings> = {}): Promise<EngineThread> {
     const workerData: EngineSettings = { provider: 'auto', threads: availableParallelism(), ...settings };
-    const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { workerData });
+    // Threads that share their environment see which of them has WebGPU.
+    const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { workerData, env: SHARE_ENV });
     const first = await firstReply(worker);
     if ('error' in first) throw revive(first.error);
     return new EngineThread(worker, first.result as ProviderChoice);

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder, TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
 import { seededRandom } from '../metrics/random.js';
 import { Differentiable } from '../onnx/differentiable.js';
+import type { Dialect } from '../onnx/graph.js';
 import { bool, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
 import type { Feeds, Fetches } from '../onnx/session.js';
 import { initialAdapter } from './adapter.js';
@@ -13,9 +14,10 @@ import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { Engine } from './engine.js';
 import { memoryPlan } from './memory.js';
+import type { UpdateMemory } from './memory.js';
 import type { TokenBatch } from './trainer.js';
 import { emitLogProbs, updateGraph } from './update-graph.js';
-import type { Trainable, UpdateMemory } from './update-graph.js';
+import type { Trainable } from './update-graph.js';
 
 const LAYOUT: AdapterLayout = { rank: 2, alpha: 4, targets: ['q_proj', 'v_proj', 'o_proj', 'up_proj', 'down_proj'] };
 const [BATCH, TIME] = [4, 7];
@@ -63,8 +65,13 @@ function updateFeeds(checkpoint: Checkpoint, trainable: Trainable): Feeds {
   };
 }
 
-async function update(checkpoint: Checkpoint, trainable: Trainable, memory: UpdateMemory): Promise<Fetches> {
-  const session = await Session.create(updateGraph(checkpoint, trainable, 'fused', memory), {
+async function update(
+  checkpoint: Checkpoint,
+  trainable: Trainable,
+  memory: UpdateMemory,
+  dialect: Dialect = 'fused',
+): Promise<Fetches> {
+  const session = await Session.create(updateGraph(checkpoint, trainable, dialect, memory), {
     provider: 'cpu',
     threads: 1,
     externalFolder: checkpoint.weightsFolder,
@@ -102,6 +109,13 @@ describe.each([
     const plain = await update(checkpoint, trainable, { headRows: null, recompute: false });
     expect(Math.abs(floatData(plain['loss'])[0]!)).toBeGreaterThan(1e-3);
     expect(worstDifference(await update(checkpoint, trainable, memory), plain)).toBeLessThan(1e-6);
+  });
+
+  it('has them in the standard dialect too', async () => {
+    const checkpoint = openCheckpoint(tinyCheckpoint(config));
+    const plain = await update(checkpoint, trainable, { headRows: null, recompute: false }, 'standard');
+    const small = await update(checkpoint, trainable, { headRows: 9, recompute: true }, 'standard');
+    expect(worstDifference(small, plain)).toBeLessThan(3e-6);
   });
 });
 
@@ -214,13 +228,17 @@ describe('memoryPlan', () => {
     feedForward: 11_008,
   };
   it('leaves small models as fast as they are', () => {
-    expect(memoryPlan(TINY_LLAMA, 'auto')).toEqual({ shareWeights: false, headRows: null, recompute: false });
+    expect(memoryPlan(TINY_LLAMA, 'auto', 'cpu')).toEqual({ shareWeights: false, headRows: null, recompute: false });
   });
   it('saves all it can with one of 3 billion parameters: 55 rows of 151,936 float32 logits are 32 MiB', () => {
-    expect(memoryPlan(qwen3b, 'auto')).toEqual({ shareWeights: true, headRows: 55, recompute: true });
+    expect(memoryPlan(qwen3b, 'auto', 'cpu')).toEqual({ shareWeights: true, headRows: 55, recompute: true });
+  });
+  it('shares no weights off the CPU, and has no chunks where there is no Loop', () => {
+    expect(memoryPlan(qwen3b, 'auto', 'cuda')).toEqual({ shareWeights: false, headRows: 55, recompute: true });
+    expect(memoryPlan(qwen3b, 'auto', 'webgpu')).toEqual({ shareWeights: false, headRows: null, recompute: true });
   });
   it('does as it is told', () => {
-    expect(memoryPlan(qwen3b, 'fast')).toEqual({ shareWeights: false, headRows: null, recompute: false });
-    expect(memoryPlan(TINY_LLAMA, 'small')).toMatchObject({ shareWeights: true, recompute: true });
+    expect(memoryPlan(qwen3b, 'fast', 'cpu')).toEqual({ shareWeights: false, headRows: null, recompute: false });
+    expect(memoryPlan(TINY_LLAMA, 'small', 'cpu')).toMatchObject({ shareWeights: true, recompute: true });
   });
 });

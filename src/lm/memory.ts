@@ -1,5 +1,7 @@
 /** What a model's graphs trade speed for memory by. */
-import { weightShapes } from './config.js';
+import { hasLoop } from '../onnx/session.js';
+import type { ExecutionProvider } from '../onnx/session.js';
+import { parameterCount } from './config.js';
 import type { DecoderConfig } from './config.js';
 
 /** `fast` keeps all that speeds a pass up, `small` as little as it can; `auto` decides by the model's size alone. */
@@ -15,6 +17,9 @@ export interface MemoryPlan {
   readonly recompute: boolean;
 }
 
+/** How an update's graph saves memory. */
+export type UpdateMemory = Pick<MemoryPlan, 'headRows' | 'recompute'>;
+
 /** float32 weights from which copies of them count. */
 const LARGE_WEIGHTS = 64 * 2 ** 20;
 const LARGE_VOCABULARY = 16_384;
@@ -24,21 +29,17 @@ const LARGE_ACTIVATIONS = 2 ** 20;
 const CHUNK_BYTES = 32 * 2 ** 20;
 const LEAST_CHUNK = 16;
 
-export function memoryPlan(config: DecoderConfig, setting: MemorySetting): MemoryPlan {
+/** What a model gets on a provider: by its size alone, never by a batch or the machine, so that a run's rows stay the same. */
+export function memoryPlan(config: DecoderConfig, setting: MemorySetting, provider: ExecutionProvider): MemoryPlan {
   if (setting === 'fast') return { shareWeights: false, headRows: null, recompute: false };
   const small = setting === 'small';
   const chunk = Math.max(LEAST_CHUNK, Math.floor(CHUNK_BYTES / (4 * config.vocabulary)));
   return {
-    shareWeights: small || weightBytes(config) >= LARGE_WEIGHTS,
-    headRows: small || config.vocabulary >= LARGE_VOCABULARY ? chunk : null,
+    // On other providers an If may run on the host, and its weights would be fetched from the device.
+    shareWeights: provider === 'cpu' && (small || 4 * parameterCount(config) >= LARGE_WEIGHTS),
+    headRows: hasLoop(provider) && (small || config.vocabulary >= LARGE_VOCABULARY) ? chunk : null,
     recompute: small || activationBytes(config) >= LARGE_ACTIVATIONS,
   };
-}
-
-/** Bytes of a model's weights as float32. */
-function weightBytes(config: DecoderConfig): number {
-  const sizes = [...weightShapes(config).values()].map((shape) => shape.reduce((a, b) => a * b, 1));
-  return 4 * sizes.reduce((a, b) => a + b, 0);
 }
 
 /** Bytes that a plain forward pass keeps of a token for the backward pass, scores aside. */

@@ -33,7 +33,7 @@ export class ModelSessions {
 
   constructor(checkpoint: Checkpoint, settings: SessionSettings, memory: MemorySetting = 'auto') {
     this.checkpoint = checkpoint;
-    this.plan = memoryPlan(checkpoint.config, memory);
+    this.plan = memoryPlan(checkpoint.config, memory, settings.provider);
     this.settings = { ...settings, externalFolder: checkpoint.weightsFolder };
   }
 
@@ -48,9 +48,15 @@ export class ModelSessions {
 
   async run(graph: ModelGraph, feeds: Feeds): Promise<Fetches> {
     await this.add(graph);
-    if (!this.#isShared) return (await this.#ownSession(graph)).run(feeds);
+    if (!this.shared) return (await this.#ownSession(graph)).run(feeds);
     const { session, keys } = await this.#sharedSession(graph);
     return session.run(keys.indexOf(graph.key), feeds);
+  }
+
+  /** A graph's own session, for what hands its results on from run to run; where none is shared. */
+  async session(graph: ModelGraph): Promise<Session> {
+    await this.add(graph);
+    return this.#ownSession(graph);
   }
 
   /** Forget a graph. Its part of a shared session goes when that is next compiled. */
@@ -67,9 +73,9 @@ export class ModelSessions {
     this.#shared = null;
   }
 
-  get #isShared(): boolean {
-    // Elsewhere an If runs on the host, and its weights would be fetched from the device.
-    return this.plan.shareWeights && this.settings.provider === 'cpu';
+  /** Whether all graphs are one session. */
+  get shared(): boolean {
+    return this.plan.shareWeights;
   }
 
   async #ownSession({ key, emit }: ModelGraph): Promise<Session> {

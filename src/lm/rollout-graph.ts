@@ -72,7 +72,7 @@ export function emitRollout(
   }));
 
   const drawn = sampleTokens(body, logits, body.emitGather(uniforms, iteration), temperature, config.vocabulary);
-  const token = body.emitWhere(finished, body.int64Scalar(FINISHED_TOKEN), drawn.token);
+  const token = body.emitWhere(finished, body.int64Scalar(FINISHED_TOKEN), body.cast(drawn.token, 'int64'));
   const logProb = body.emitWhere(finished, body.scalar(0), drawn.logProb);
   const isStop = body.op('Equal', [body.emitReshape(token, ['samples', 1]), stops], {}, ['samples', 'stops'], 'bool');
   const stopped = body.cast(body.emitReduce('ReduceMax', body.cast(isStop, 'int32'), [1], false), 'bool');
@@ -122,12 +122,12 @@ function defineDims(g: Differentiable, prompts: Value, uniforms: Value, group: n
 }
 
 /** The name of a product of dimensions. */
-function times(n: Dim, by: string): string {
+export function times(n: Dim, by: string): string {
   return n === 1 ? by : `${by}*${n}`;
 }
 
 /** [prompts, n] → [samples, n], a prompt's row repeated for each of its samples. */
-function perSample(g: Differentiable, x: Value, n: number): Value {
+export function perSample(g: Differentiable, x: Value, n: number): Value {
   const repeated = g.emitExpand(g.emitReshape(x, ['prompts', 1, n]), ['prompts', 'perPrompt', n]);
   return g.emitReshape(repeated, ['samples', n]);
 }
@@ -146,9 +146,11 @@ function paddingBias(g: Differentiable, promptLengths: Value): Value {
   return g.emitReshape(g.emitWhere(real, g.scalar(0), g.scalar(MASKED)), ['prompts', 1, 1, 'promptTime']);
 }
 
-interface KeyValue {
+export interface KeyValue {
   readonly k: Value;
   readonly v: Value;
+  /** Added to the scores of what a sample wrote, where a position is to be hidden. */
+  readonly bias?: Value;
 }
 
 /**
@@ -156,7 +158,7 @@ interface KeyValue {
  * promptTime, headDim], written keys [samples, kv, written, headDim]. A prompt's samples are folded into rows, so that its keys and
  * values are read in place.
  */
-function stepAttention(
+export function stepAttention(
   g: Differentiable,
   q: Value,
   prompt: KeyValue,
@@ -177,7 +179,8 @@ function stepAttention(
     return g.emitReshape(g.emitTranspose(split, [0, 2, 1, 3]), ['samples', kv, group, n]);
   };
   const promptScores = g.emitAdd(g.emitMatMul(fold(q, headDim), prompt.k, { transB: true, alpha }), promptBias);
-  const writtenScores = g.emitMatMul(q, written.k, { transB: true, alpha });
+  const scores = g.emitMatMul(q, written.k, { transB: true, alpha });
+  const writtenScores = written.bias ? g.emitAdd(scores, written.bias) : scores;
   const p = g.emitSoftmax(g.emitConcat([unfold(promptScores, 'promptTime'), writtenScores], 3, 'seen'));
   const split = g.dim('promptTime');
   const toPrompt = g.emitSlice(p, 3, g.int64([0]), split, 'promptTime');
@@ -198,15 +201,17 @@ function levels(vocabulary: number): [blocks: number, block: number] {
 
 /**
  * Draw a token a row by inverting the cumulative distribution in two levels (block, then within it): logits [samples, vocabulary] and
- * uniforms [samples] → tokens int64 [samples] and their log-probabilities.
+ * uniforms [samples] → tokens [samples] and their log-probabilities. Tokens are int64, in the standard dialect int32: its GPUs have no
+ * 64-bit integers.
  */
-function sampleTokens(
+export function sampleTokens(
   g: Differentiable,
   logits: Value,
   uniforms: Value,
   temperature: Value,
   vocabulary: number,
 ): { token: Value; logProb: Value } {
+  const fused = g.dialect === 'fused';
   const [blocks, block] = levels(vocabulary);
   const p = g.emitSoftmax(g.emitDiv(logits, temperature));
   const grid = g.emitReshape(p, ['samples', blocks, block]);
@@ -219,7 +224,10 @@ function sampleTokens(
     const total = g.emitSlice(row, 1, g.int64([size - 1]), g.int64([size]), 1);
     const passed = g.op('LessOrEqual', [row, threshold], {}, row.shape, 'bool');
     const short = g.op('Less', [row, total], {}, row.shape, 'bool');
-    return g.emitReduce('ReduceSum', g.cast(g.emitBinary('And', passed, short, 'bool'), 'int64'), [1], true);
+    if (fused) return g.emitReduce('ReduceSum', g.cast(g.emitBinary('And', passed, short, 'bool'), 'int64'), [1], true);
+    // Counts in float32 are exact up to 2²⁴.
+    const both = g.emitMul(g.cast(passed, 'float32'), g.cast(short, 'float32'));
+    return g.cast(g.emitReduce('ReduceSum', both, [1], true), 'int32');
   };
   const blockSums = g.emitReduce('ReduceSum', grid, [2], false);
   const blockEnds = cumulative(blockSums);
@@ -228,12 +236,22 @@ function sampleTokens(
   const chosen = rank(blockEnds, threshold, blocks);
   const pick = (x: Value) => g.op('GatherElements', [x, chosen], { axis: 1 }, ['samples', 1], x.dtype);
   const before = g.emitSub(pick(blockEnds), pick(blockSums));
-  const within = g.op('GatherND', [grid, chosen], { batch_dims: 1 }, ['samples', block]);
+  const within = fused
+    ? g.op('GatherND', [grid, chosen], { batch_dims: 1 }, ['samples', block])
+    : blockOf(g, grid, chosen);
   const offset = rank(cumulative(within), g.emitSub(threshold, before), block);
-  const token = g.emitAdd(g.emitMul(chosen, g.int64([block])), offset);
+  const token = g.emitAdd(g.emitMul(chosen, fused ? g.int64([block]) : g.int32Scalar(block)), offset);
   const probability = g.op('GatherElements', [p, token], { axis: 1 }, ['samples', 1]);
   return {
     token: g.emitReshape(token, ['samples']),
     logProb: g.emitReshape(g.emitUnary('Log', probability), ['samples']),
   };
+}
+
+/** Row `chosen` [samples, 1] of each grid [samples, blocks, block] → [samples, block]. */
+function blockOf(g: Differentiable, grid: Value, chosen: Value): Value {
+  const block = grid.shape[2]!;
+  const index = g.emitExpand(g.emitReshape(chosen, ['samples', 1, 1]), ['samples', 1, block]);
+  const row = g.op('GatherElements', [grid, index], { axis: 1 }, ['samples', 1, block]);
+  return g.emitReshape(row, ['samples', block]);
 }

@@ -113,9 +113,10 @@ export class Trainer {
       emit: (g, weights) => emitUpdate(g, config, weights, trainable, sessions.plan),
     };
     await sessions.add(update);
-    const dialect = dialectOf(settings.provider);
-    const adamW = await Session.create(adamWGraph(shapes, dialect), settings);
-    const accumulate = await Session.create(accumulateGraph(shapes, dialect), settings);
+    // Gradients and moments lie in the host's memory, so the optimizer works there: a device would have them sent to and fro.
+    const host = { provider: 'cpu', threads: settings.threads } as const;
+    const adamW = await Session.create(adamWGraph(shapes, dialectOf('cpu')), host);
+    const accumulate = await Session.create(accumulateGraph(shapes, dialectOf('cpu')), host);
     return new Trainer([sessions, owned], [update, adamW, accumulate], shapes, state);
   }
 
@@ -168,6 +169,13 @@ export class Trainer {
     return new Map(
       [...this.#shapes].map(([name, shape]) => [name, { shape, data: floatData(this.#gradients?.[name]) }]),
     );
+  }
+
+  /** Gradients added so far, which are then forgotten. */
+  takeGradients(): Map<string, Tensor> {
+    const gradients = this.gradients();
+    this.#gradients = null;
+    return gradients;
   }
 
   /** Apply the gathered gradients and forget them. @returns their global norm before clipping. */

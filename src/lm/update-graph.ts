@@ -16,7 +16,7 @@ import type { BoundWeights, Checkpoint } from './checkpoint.js';
 import { weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
-import type { MemoryPlan } from './memory.js';
+import type { UpdateMemory } from './memory.js';
 
 /** |log π_ref − log π| beyond which the KL term saturates, before its exponential can overflow. */
 const LOG_RATIO_LIMIT = 10;
@@ -41,9 +41,6 @@ export function tokenInput(g: Differentiable): Value {
 
 /** The name under which a graph gives the gradient of a trainable. */
 export const gradientName = (trainable: string): string => `gradient.${trainable}`;
-
-/** How an update's graph saves memory: a `MemoryPlan` without the weights' part. */
-export type UpdateMemory = Pick<MemoryPlan, 'headRows' | 'recompute'>;
 
 const KEEP_ALL: UpdateMemory = { headRows: null, recompute: false };
 

@@ -2,14 +2,23 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { EXECUTION_PROVIDERS } from './session.js';
 import type { ExecutionProvider } from './session.js';
 
 const CUDA_LIBRARY =
   process.platform === 'win32' ? 'onnxruntime_providers_cuda.dll' : 'libonnxruntime_providers_cuda.so';
 const VULKAN_LOADER = 'libvulkan.so.1';
 
+/** The providers that exist on this operating system, a GPU's before the CPU's. */
+export function providersHere(): ExecutionProvider[] {
+  const only: Readonly<Partial<Record<ExecutionProvider, NodeJS.Platform>>> = { coreml: 'darwin', dml: 'win32' };
+  return EXECUTION_PROVIDERS.filter((provider) => (only[provider] ?? process.platform) === process.platform);
+}
+
 /** What a provider lacks on this machine and how to get it, in one line; null when it can be tried. */
 export function missingLibrary(provider: ExecutionProvider): string | null {
+  if (provider === 'coreml' && process.platform !== 'darwin') return 'Core ML exists on macOS only';
+  if (provider === 'dml' && process.platform !== 'win32') return 'DirectML exists on Windows only';
   if (provider === 'cuda') {
     if (process.platform === 'darwin') return 'CUDA does not exist on macOS';
     if (!bindingFolders().some((folder) => existsSync(join(folder, CUDA_LIBRARY)))) {

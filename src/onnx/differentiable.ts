@@ -50,7 +50,7 @@ export class Differentiable extends Tape {
   }
   /** Clamp to [low, high], scalars; the gradient is zero outside. */
   clip(a: Value, low: Value, high: Value): Value {
-    const y = this.op('Clip', [a, low, high], {}, a.shape);
+    const y = this.emitClip(a, low, high);
     return this.record(y, [a], (g) => [
       () => this.emitWhere(this.emitBinary('Equal', a, y, 'bool'), g, this.scalar(0)),
     ]);
@@ -207,8 +207,8 @@ export class Differentiable extends Tape {
    */
   logProbEntropy(logits: Value, labels: Value): [logProb: Value, entropy: Value] {
     const [rows, vocabulary] = logits.shape as [Dim, number];
-    const index = this.emitReshape(labels, [rows, 1]);
-    const logP = this.op('LogSoftmax', [logits], { axis: -1 }, logits.shape);
+    const index = this.emitReshape(this.cast(labels, 'int32'), [rows, 1]);
+    const logP = this.emitLogSoftmax(logits);
     const picked = this.op('GatherElements', [logP, index], { axis: 1 }, [rows, 1]);
     const logProb = this.emitReshape(picked, [rows]);
     const p = this.emitUnary('Exp', logP);
@@ -243,7 +243,7 @@ export class Differentiable extends Tape {
 
   /** Row-wise log-softmax. */
   logSoftmax(a: Value): Value {
-    const y = this.op('LogSoftmax', [a], { axis: -1 }, a.shape);
+    const y = this.emitLogSoftmax(a);
     return this.record(y, [a], (g) => [
       () => this.emitSub(g, this.emitMul(this.emitUnary('Exp', y), this.emitReduce('ReduceSum', g, [-1], true))),
     ]);
@@ -251,12 +251,9 @@ export class Differentiable extends Tape {
 
   /** [time, time] additive bias that hides the future. */
   causalBias(time: Dim): Value {
-    const t = this.op('Range', [this.int64Scalar(0), this.#scalarOf(time), this.int64Scalar(1)], {}, [time], 'int64');
+    const t = this.emitRange(time);
     const query = this.emitReshape(t, [time, 1]);
     const future = this.op('Greater', [t, query], {}, broadcastShapes(t.shape, query.shape), 'bool');
     return this.emitWhere(future, this.scalar(MASKED), this.scalar(0));
-  }
-  #scalarOf(dim: Dim): Value {
-    return this.op('Squeeze', [this.dim(dim)], {}, [], 'int64');
   }
 }

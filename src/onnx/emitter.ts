@@ -133,7 +133,13 @@ export class Emitter extends Graph {
     return this.op('Expand', [a, this.shapeVector(shape)], {}, shape, a.dtype);
   }
   zeros(shape: Shape): Value {
-    return this.op('ConstantOfShape', [this.shapeVector(shape)], {}, shape);
+    if (this.dialect === 'fused') return this.op('ConstantOfShape', [this.shapeVector(shape)], {}, shape);
+    return this.emitExpand(this.scalar(0), shape);
+  }
+  /** 0, 1, …, n − 1 as int32, n known at run time. */
+  emitRange(n: Dim): Value {
+    const limit = this.cast(this.op('Squeeze', [this.dim(n)], {}, [], 'int64'), 'int32');
+    return this.op('Range', [this.int32Scalar(0), limit, this.int32Scalar(1)], {}, [n], 'int32');
   }
   /** Rows of `a` along axis 0. */
   emitGather(a: Value, index: Value): Value {
@@ -199,5 +205,18 @@ export class Emitter extends Graph {
   }
   emitSoftmax(a: Value): Value {
     return this.op('Softmax', [a], { axis: -1 }, a.shape);
+  }
+  /** a − max − log Σ exp(a − max) over the last axis. */
+  emitLogSoftmax(a: Value): Value {
+    if (this.dialect === 'fused') return this.op('LogSoftmax', [a], { axis: -1 }, a.shape);
+    const shifted = this.emitSub(a, this.emitReduce('ReduceMax', a, [-1], true));
+    const total = this.emitReduce('ReduceSum', this.emitUnary('Exp', shifted), [-1], true);
+    return this.emitSub(shifted, this.emitUnary('Log', total));
+  }
+  /** Clamp to [low, high], scalars. */
+  emitClip(a: Value, low: Value, high: Value): Value {
+    if (this.dialect === 'fused') return this.op('Clip', [a, low, high], {}, a.shape);
+    // Clip reads its bounds on the host, which would wait for the device when they are computed there.
+    return this.emitBinary('Min', this.emitBinary('Max', a, low), high);
   }
 }

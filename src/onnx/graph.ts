@@ -33,6 +33,8 @@ export class Graph {
   readonly outputs: Value[] = [];
   /** Of a branch: the names of its outputs, which its If gives them. */
   readonly resultNames: string[] = [];
+  /** Names of outputs that stay on the device where the provider can keep them there. */
+  readonly deviceOutputs: string[] = [];
   readonly #root: Graph;
   readonly #parent: Graph | null;
   readonly #branch: string | null;
@@ -78,6 +80,12 @@ export class Graph {
     } else this.outputs.push(name ? this.op('Identity', [value], {}, value.shape, value.dtype, name) : value);
   }
 
+  /** Declare `value` an output under a name that stays on the device, for another run to read. */
+  deviceOutput(value: Value, name: string): void {
+    this.output(value, name);
+    this.deviceOutputs.push(name);
+  }
+
   /** A constant tensor; lives in the root graph whatever graph asks, and is the one of that name when there is one. */
   initializer(name: string, shape: readonly number[], dtype: DType, data: ArrayBufferView | ExternalData): Value {
     const known = this.#root.#initialized.get(name);
@@ -117,6 +125,12 @@ export class Graph {
     );
   }
 
+  int32Scalar(value: number): Value {
+    return this.#constant(`int32 scalar:${value}`, () =>
+      this.initializer(this.freshName('int32'), [], 'int32', Int32Array.of(value)),
+    );
+  }
+
   scalar(value: number): Value {
     return this.#constant(`float32:${value}`, () =>
       this.initializer(this.freshName('float32'), [], 'float32', Float32Array.of(value)),
@@ -129,14 +143,14 @@ export class Graph {
     );
   }
 
-  /** 0, 1, …, n − 1 as int64. */
+  /** 0, 1, …, n − 1 as int32. */
   iota(n: number): Value {
     return this.#constant(`iota:${n}`, () =>
       this.initializer(
         this.freshName('iota'),
         [n],
-        'int64',
-        BigInt64Array.from({ length: n }, (_, i) => BigInt(i)),
+        'int32',
+        Int32Array.from({ length: n }, (_, i) => i),
       ),
     );
   }

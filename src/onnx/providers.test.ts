@@ -1,11 +1,13 @@
 /** The self-test that admits an execution provider, and the choice among providers. */
 import { describe, expect, it } from 'vitest';
-import { missingLibrary } from './availability.js';
+import { missingLibrary, providersHere } from './availability.js';
 import { Differentiable } from './differentiable.js';
 import type { Value } from './graph.js';
-import { chooseProvider } from './providers.js';
+import { chooseProvider, fastest } from './providers.js';
 import type { ProviderSetting } from './providers.js';
 import { GRADIENT_TOLERANCE, testProvider } from './self-test.js';
+import type { SelfTest } from './self-test.js';
+import type { ExecutionProvider } from './session.js';
 
 describe('testProvider', () => {
   it('passes on cpu, gradients within 1e-5 of float64', async () => {
@@ -56,13 +58,15 @@ describe('chooseProvider', () => {
   it('refuses a setting that is none', async () => {
     const choice = chooseProvider('tpu' as ProviderSetting);
     await expect(choice).rejects.toMatchObject({ name: 'UserError', exitCode: 2 });
-    await expect(choice).rejects.toThrow("provider 'tpu' is unknown; it is one of auto, cuda, webgpu, cpu");
+    await expect(choice).rejects.toThrow(
+      "provider 'tpu' is unknown; it is one of auto, cuda, webgpu, coreml, dml, cpu",
+    );
   });
 
-  it('takes the first that passes, cuda before webgpu before cpu, and keeps why the others did not', async () => {
+  it('tests every provider of the system in turn, takes the first that passes, and keeps why others did not', async () => {
     const { provider, tests } = await chooseProvider('auto');
-    expect(tests.map((t) => t.provider)).toEqual(['cuda', 'webgpu', 'cpu'].slice(0, tests.length));
-    expect(tests.map((t) => t.passed)).toEqual(tests.map((t) => t.provider === provider));
+    expect(tests.map((t) => t.provider)).toEqual(providersHere());
+    expect(tests.find((t) => t.passed)!.provider).toBe(provider);
   });
 
   it('tests the one that is named and no other', async () => {
@@ -81,5 +85,44 @@ describe('chooseProvider', () => {
 
   it.runIf(missingLibrary('webgpu'))('says that there is no adapter where there is no Vulkan', async () => {
     await expect(chooseProvider('webgpu')).rejects.toThrow(/webgpu: no WebGPU adapter found: /);
+  });
+});
+
+describe('the fastest provider', () => {
+  const passed = (provider: ExecutionProvider): SelfTest => ({
+    provider,
+    passed: true,
+    gradientError: 0,
+    detail: 'right',
+  });
+  const lacking: SelfTest = { provider: 'cuda', passed: false, gradientError: null, detail: 'not installed' };
+
+  it('is the one whose step of the model takes least; what failed its self-test is not tried', async () => {
+    const milliseconds = { webgpu: 20, cpu: 50 } as const;
+    const { provider, tests } = await fastest([lacking, passed('webgpu'), passed('cpu')], (candidate) => {
+      const ms = milliseconds[candidate as 'webgpu' | 'cpu'];
+      return Promise.resolve({ milliseconds: ms, detail: `${ms} ms` });
+    });
+    expect(provider).toBe('webgpu');
+    expect(tests.map(({ detail }) => detail)).toEqual(['not installed', '20 ms', '50 ms']);
+  });
+
+  it('is none that is wrong on the model or cannot run it, however fast', async () => {
+    const { provider, tests } = await fastest([passed('cuda'), passed('webgpu'), passed('cpu')], (candidate) => {
+      if (candidate === 'cuda') return Promise.reject(new Error('out of memory\nat …'));
+      const isCpu = candidate === 'cpu';
+      return Promise.resolve({ milliseconds: isCpu ? 50 : null, detail: isCpu ? '50 ms' : 'gradients differ' });
+    });
+    expect(provider).toBe('cpu');
+    expect(tests.map(({ passed: usable, detail }) => [usable, detail])).toEqual([
+      [false, 'it cannot run the model: out of memory'],
+      [false, 'gradients differ'],
+      [true, '50 ms'],
+    ]);
+  });
+
+  it('is refused when no one is right', async () => {
+    const choice = fastest([passed('cpu')], () => Promise.resolve({ milliseconds: null, detail: 'gradients differ' }));
+    await expect(choice).rejects.toThrow('no execution provider is usable (cpu: gradients differ)');
   });
 });

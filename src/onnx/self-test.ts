@@ -3,6 +3,8 @@
  * against the same function in plain float64 JavaScript with central differences. Gradients are what is tested: a provider can give
  * the right loss and wrong gradients.
  */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { seededRandom } from '../metrics/random.js';
 import { missingLibrary } from './availability.js';
 import { Differentiable } from './differentiable.js';
@@ -64,6 +66,28 @@ export async function testProvider(provider: ExecutionProvider, Graph = Differen
     return { provider, passed, gradientError: worst, detail };
   } catch (error) {
     return { provider, passed: false, gradientError: null, detail: reason(error as Error) };
+  }
+}
+
+const runFile = promisify(execFile);
+const TIMEOUT_MS = 60_000;
+
+/** The self-test in a process of its own: a driver may write to standard error, hang, or crash. */
+export async function testProviderApart(provider: ExecutionProvider): Promise<SelfTest> {
+  const missing = missingLibrary(provider);
+  const failure = { provider, passed: false, gradientError: null };
+  if (missing) return { ...failure, detail: missing };
+  const script = `
+    const { testProvider } = await import(${JSON.stringify(import.meta.url)});
+    process.stdout.write(JSON.stringify(await testProvider(${JSON.stringify(provider)})));`;
+  try {
+    const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
+    const { stdout } = await runFile(process.execPath, ['--input-type=module', '--eval', script], options);
+    return JSON.parse(stdout) as SelfTest;
+  } catch (error) {
+    const { killed, signal, code } = error as { killed?: boolean; signal?: string | null; code?: number | string };
+    const how = killed ? `did not end within ${TIMEOUT_MS / 1000} s` : `ended by ${signal ?? `exit code ${code}`}`;
+    return { ...failure, detail: `the self-test ${how}` };
   }
 }
 

@@ -46,7 +46,9 @@ export const configSchema = z
         provider: z
           .enum(PROVIDER_SETTINGS)
           .default('auto')
-          .describe('Execution provider; auto takes the first that passes its self-test.'),
+          .describe(
+            'Execution provider; auto tries the policy’s own step on each that works and takes the fastest that is right.',
+          ),
         threads: z
           .int()
           .positive()

@@ -1,12 +1,10 @@
 /** Tries each part that a run stands on, and says what to do where one does not work: the phase behind `propel doctor`. */
-import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import * as z from 'zod';
 import { checkpointHash, openCheckpoint } from '../lm/checkpoint.js';
-import type { SelfTest } from '../onnx/self-test.js';
+import { providersHere } from '../onnx/availability.js';
 import type { ExecutionProvider } from '../onnx/session.js';
 import { findDaemon } from '../sandbox/docker/daemon.js';
 import { createDockerSandbox } from '../sandbox/docker/docker-sandbox.js';
@@ -16,6 +14,7 @@ import { selfTest } from '../sandbox/self-test.js';
 import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
 import { RunStore } from '../store/store.js';
 import { packageRoot } from './paths.js';
+import { proveProviderApart } from './provider-proof.js';
 import { versions, type Versions } from './versions.js';
 
 export type PartStatus = 'ok' | 'not available' | 'failed';
@@ -29,6 +28,10 @@ export interface Part {
   readonly detail: string;
   /** What to do; empty when there is nothing. */
   readonly advice: string;
+  /** Of a provider that ran a model: how many nodes ran where. */
+  readonly nodes?: Readonly<Record<string, number>> | null;
+  /** Of a provider: operators that ran on the CPU and should not have, with how many nodes of each. */
+  readonly unexpected?: Readonly<Record<string, number>>;
 }
 
 export interface Diagnosis {
@@ -41,7 +44,7 @@ export interface Diagnosis {
 /** Never rejects for a part that does not work: that is what it reports. */
 export async function diagnose(): Promise<Diagnosis> {
   const parts: Part[] = [];
-  for (const provider of ['cpu', 'cuda', 'webgpu'] as const) parts.push(await diagnoseProvider(provider));
+  for (const provider of providersHere().toSorted(cpuFirst)) parts.push(await diagnoseProvider(provider));
   parts.push(
     await diagnoseWasm(),
     await diagnoseDocker(),
@@ -53,35 +56,35 @@ export async function diagnose(): Promise<Diagnosis> {
   return { ready, versions: versions(), parts };
 }
 
-const runFile = promisify(execFile);
-const SELF_TEST_TIMEOUT_MS = 60_000;
+function cpuFirst(a: ExecutionProvider, b: ExecutionProvider): number {
+  return Number(b === 'cpu') - Number(a === 'cpu');
+}
 
 const PROVIDER_ADVICE: Readonly<Record<ExecutionProvider, string>> = {
   cpu: 'install again: npm ci',
   cuda: 'needs an NVIDIA GPU with its driver, on Linux',
+  coreml: 'needs macOS',
+  dml: 'needs Windows with a Direct3D 12 driver',
   webgpu: 'needs a GPU with a Vulkan, Metal or Direct3D 12 driver',
 };
 
-/** In a process of its own: a driver may write to standard error, or crash. */
 async function diagnoseProvider(provider: ExecutionProvider): Promise<Part> {
-  const module = new URL('../onnx/self-test.js', import.meta.url).href;
-  const script = `
-    const { testProvider } = await import(${JSON.stringify(module)});
-    process.stdout.write(JSON.stringify(await testProvider(${JSON.stringify(provider)})));`;
   const needed = provider === 'cpu';
-  const part = { kind: 'provider', name: provider, needed } as const;
-  try {
-    const options = { timeout: SELF_TEST_TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
-    const { stdout } = await runFile(process.execPath, ['--input-type=module', '--eval', script], options);
-    const { passed, gradientError, detail } = JSON.parse(stdout) as SelfTest;
-    if (passed) return { ...part, status: 'ok', detail, advice: '' };
-    const status = gradientError === null && !needed ? 'not available' : 'failed';
-    return { ...part, status, detail, advice: PROVIDER_ADVICE[provider] };
-  } catch (error) {
-    const { signal, code } = error as { signal?: string | null; code?: number | string | null };
-    const detail = `the self-test ended by ${signal ?? `exit code ${code}`}`;
-    return { ...part, status: 'failed', detail, advice: PROVIDER_ADVICE[provider] };
+  const proof = await proveProviderApart(provider, modelToProve());
+  const { detail, nodes, unexpected } = proof;
+  const status = needed && proof.status === 'not available' ? 'failed' : proof.status;
+  const part = { kind: 'provider', name: provider, needed, status, detail, nodes, unexpected } as const;
+  const fallen = Object.entries(unexpected).map(([operator, count]) => `${operator} × ${count}`);
+  if (status === 'ok' && fallen.length > 0) {
+    return { ...part, advice: `slower than it could be: on the CPU and not on ${provider} run ${fallen.join(', ')}` };
   }
+  return { ...part, advice: status === 'ok' ? '' : PROVIDER_ADVICE[provider] };
+}
+
+/** A model that ships, to prove providers on; null where it is missing, which is a part's failure of its own. */
+function modelToProve(): string | null {
+  const folder = microWorldFolder('generator');
+  return existsSync(join(folder, 'model.safetensors')) ? folder : null;
 }
 
 async function diagnoseWasm(): Promise<Part> {
@@ -146,12 +149,16 @@ function diagnoseStore(): Part {
   }
 }
 
+function microWorldFolder(name: 'generator' | 'solver'): string {
+  return join(packageRoot(), 'data', 'micro-world', name);
+}
+
 /** What a model's card must say for its files to be told from others. */
 const cardSchema = z.object({ sha256: z.string() });
 
 function diagnoseModel(name: 'generator' | 'solver'): Part {
   const part = { kind: 'model', name: `micro-world ${name}`, needed: true } as const;
-  const folder = join(packageRoot(), 'data', 'micro-world', name);
+  const folder = microWorldFolder(name);
   const card = join(folder, 'card.json');
   const advice = 'fetch the package again, or train the models: npm run build:micro-world';
   if (!existsSync(join(folder, 'model.safetensors'))) {

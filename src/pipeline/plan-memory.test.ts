@@ -4,6 +4,7 @@ import { TINY_LLAMA } from '../../tests/tiny-checkpoint.js';
 import { forwardBytes, parameterBytes, rolloutBytes, trainerBytes, updateBytes } from '../lm/footprint.js';
 import { loadConfig } from './config-file.js';
 import { planMemory } from './plan-memory.js';
+import type { RunMemory } from './plan-memory.js';
 import type { PlannedModel } from './plan-models.js';
 import type { Expectations } from './plan-work.js';
 
@@ -39,6 +40,7 @@ function config(arms: Readonly<Record<string, unknown>>) {
     `arms=${JSON.stringify(arms)}`,
   ]);
 }
+const KEEP_ALL = { headRows: null, recompute: false };
 const ARMS = { base: { reward: 'none' }, propel: { reward: 'probe' } };
 const MODELS = [model('generator', ['models.policy', 'models.reference']), model('solver', ['models.solver'])];
 
@@ -52,7 +54,7 @@ describe('the memory of a run', () => {
     expect(use('update')).toMatchObject({
       sequences: 8,
       tokens: 14,
-      activations: updateBytes(TINY_LLAMA, LAYOUT, 8, 14),
+      activations: updateBytes(TINY_LLAMA, LAYOUT, [8, 14], KEEP_ALL),
       ...trainerBytes(TINY_LLAMA, LAYOUT),
     });
     expect(use('hidden')).toMatchObject({ sequences: 64, tokens: 12, activations: forwardBytes(TINY_LLAMA, 64, 12) });
@@ -74,6 +76,16 @@ describe('the memory of a run', () => {
     expect(process).toBe(1.1 * 2 ** 30 + 2 * 64 * 2 ** 20);
     expect(total).toBe(process + resident + working);
     expect(fits).toBe(null);
+  });
+
+  it('counts one copy of weights that all graphs share', () => {
+    const small = { ...config(ARMS), engine: { ...config(ARMS).engine, provider: 'cpu', memory: 'small' } } as const;
+    const shared = planMemory(small, MODELS, EXPECTED, null);
+    expect(shared.models.map((one) => one!.graphs)).toEqual([1, 1]);
+    expect(shared.resident).toBe(2 * WEIGHTS);
+    const updateOf = ({ models: planned }: RunMemory) => planned[0]!.uses.find(({ use }) => use === 'update')!;
+    const plain = planMemory(config(ARMS), MODELS, EXPECTED, null);
+    expect(updateOf(shared).activations).toBeLessThan(updateOf(plain).activations);
   });
 
   it('needs no hidden states without a probe, and no update without training', () => {
@@ -98,7 +110,8 @@ describe('a budget', () => {
     }
     const update = short.models[0]!.uses.find(({ use }) => use === 'update')!;
     const trainer = trainerBytes(TINY_LLAMA, LAYOUT);
-    const needed = (n: number) => updateBytes(TINY_LLAMA, LAYOUT, n, 14) + trainer.optimiser + trainer.gradients;
+    const needed = (n: number) =>
+      updateBytes(TINY_LLAMA, LAYOUT, [n, 14], KEEP_ALL) + trainer.optimiser + trainer.gradients;
     expect(needed(update.sequencesThatFit!)).toBeLessThanOrEqual(left);
     expect(needed(update.sequencesThatFit! + 1)).toBeGreaterThan(left);
   });

@@ -4,6 +4,8 @@ import type { AdapterLayout } from '../lm/adapter.js';
 import type { DecoderConfig } from '../lm/config.js';
 import { FORWARD_BATCH } from '../lm/engine.js';
 import type { RolloutSize } from '../lm/footprint.js';
+import { memoryPlan } from '../lm/memory.js';
+import type { MemoryPlan } from '../lm/memory.js';
 import type { BatchLimits } from '../lm/packing.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
@@ -112,6 +114,7 @@ function usesOf(config: Config, { settings, config: model }: PlannedModel, expec
   const decoder = model!;
   const needs: Need[] = [];
   let graphs = 0;
+  const { shareWeights } = planOf(config.engine, decoder);
   const trained = trainedBy(config, settings);
   if (settings.some((setting) => setting.endsWith('policy'))) {
     needs.push(rolloutNeed(decoder, policyRollout(config, expected)));
@@ -132,8 +135,12 @@ function usesOf(config: Config, { settings, config: model }: PlannedModel, expec
     needs.push(rolloutNeed(decoder, solverRollout(config, expected)));
     graphs += 1;
   }
-  return { graphs, needs };
+  return { graphs: shareWeights ? 1 : graphs, needs };
 }
+
+/** With `auto` as on a GPU, where every graph has weights of its own: the more of the two. */
+const planOf = ({ memory, provider }: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
+  memoryPlan(decoder, memory, provider === 'auto' ? 'cuda' : provider);
 
 /** Sequences of the longest text in one batch. */
 const sequencesWithin = ({ rows, tokens }: BatchLimits, longest: number): number =>
@@ -185,7 +192,7 @@ function rolloutNeed(decoder: DecoderConfig, size: RolloutSize): Need {
 }
 
 function updateNeed(
-  { train, policy }: Config,
+  { train, policy, engine }: Config,
   decoder: DecoderConfig,
   layout: AdapterLayout,
   { promptTokens }: Expectations,
@@ -195,7 +202,7 @@ function updateNeed(
   const bytes = (n: number) => ({
     ...trainer,
     cache: 0,
-    activations: updateBytes(decoder, layout, n, tokens),
+    activations: updateBytes(decoder, layout, [n, tokens], planOf(engine, decoder)),
   });
   const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens };
   return { use: 'update', sequences: sequencesWithin(limits, tokens), tokens, bytes };

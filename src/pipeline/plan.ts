@@ -2,7 +2,8 @@
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Domain } from '../domain/domain.js';
-import { factorCount, parameterBytes, parameterCount } from '../lm/footprint.js';
+import { parameterCount } from '../lm/config.js';
+import { factorCount, parameterBytes } from '../lm/footprint.js';
 import { measureMachine } from '../onnx/machine-rates.js';
 import type { MachineRates } from '../onnx/machine-rates.js';
 import { chooseProvider } from '../onnx/providers.js';

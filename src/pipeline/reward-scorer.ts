@@ -32,7 +32,7 @@ export async function openRewardScorer({ config, probes: files, reference: folde
     folder === undefined ? 'models.reference' : '--reference',
   );
   const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
-  const engine = await EngineThread.start(config.engine);
+  const engine = await EngineThread.start({ ...config.engine, model: referenceFolder });
   try {
     const reference = await LanguageModel.open(engine, referenceFolder);
     const loaded = paths.map((path) => loadProbe(path, reference));

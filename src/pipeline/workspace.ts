@@ -4,6 +4,7 @@ import type { CodeTask, TopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
 import type { Domain } from '../domain/domain.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
+import type { ProviderSetting } from '../onnx/providers.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { openEndpointSolver } from '../solver/endpoint-solver.js';
 import { createLocalSolver } from '../solver/local-solver.js';
@@ -136,10 +137,16 @@ export class Workspace {
   }
 
   #startEngine(): Promise<EngineThread> {
-    return (this.#engine ??= EngineThread.start(this.config.engine).then((engine) => {
-      this.progress('engine').done(describeChoice(engine.choice));
-      return engine;
-    }));
+    const settings = this.config.engine;
+    // What is fastest may change from start to start; a run that was begun goes on where it began.
+    const begun = this.store.run()?.versions['provider'] as ProviderSetting | undefined;
+    const provider = settings.provider === 'auto' ? (begun ?? 'auto') : settings.provider;
+    return (this.#engine ??= EngineThread.start({ ...settings, provider, model: this.#folders.policy }).then(
+      (engine) => {
+        this.progress('engine').done(describeChoice(engine.choice));
+        return engine;
+      },
+    ));
   }
 
   /** The run goes on with the provider that began it: another would round its rows differently. */

@@ -1,0 +1,220 @@
+/**
+ * Every execution provider against cpu: hidden states, rollouts, losses and every gradient, of a small model of each family. A provider that
+ * is not here is skipped with its reason; PROPEL_REQUIRE_WEBGPU=1 makes the absence of WebGPU a failure (`scripts/software-gpu.sh`).
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testProvider } from '../onnx/self-test.js';
+import { EXECUTION_PROVIDERS, Session } from '../onnx/session.js';
+import type { Dialect } from '../onnx/graph.js';
+import { Differentiable } from '../onnx/differentiable.js';
+import type { ExecutionProvider, Tensor } from '../onnx/session.js';
+import { initialAdapter, readAdapter } from './adapter.js';
+import type { Adapter, AdapterLayout } from './adapter.js';
+import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
+import type { Checkpoint } from './checkpoint.js';
+import { Engine } from './engine.js';
+import type { RolloutRequest } from './request-checks.js';
+import { completionsByGroup, groupedSampling, singleSampling } from './sampling.js';
+import type { Sampling } from './sampling.js';
+import { emitPrompts, emitStep } from './step-graphs.js';
+import { stepRollout } from './step-rollout.js';
+import type { LossReport, LossSettings, PolicyBatch } from './trainer.js';
+
+const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'];
+/** Largest |difference| from cpu, relative to the largest |value| of a tensor where that is above 1; of a gradient always. */
+const TOLERANCE = 1e-4;
+const FIXED_SEED = 4;
+
+const folderOf = (family: string): string => fileURLToPath(new URL(`fixtures/${family}`, import.meta.url));
+const settingsOf = (provider: ExecutionProvider) => ({ provider, threads: 1 }) as const;
+
+const others = EXECUTION_PROVIDERS.filter((provider) => provider !== 'cpu');
+const reasons = new Map<ExecutionProvider, string | null>();
+for (const provider of others) {
+  const { passed, detail } = await testProvider(provider);
+  reasons.set(provider, passed ? null : detail);
+  if (!passed) console.warn(`SKIPPED on ${provider}: ${detail}`);
+}
+
+it.runIf(process.env['PROPEL_REQUIRE_WEBGPU'] === '1')('WebGPU is here, as it must be', () => {
+  expect(reasons.get('webgpu')).toBeNull();
+});
+
+/** Batches as `pytorch.test.ts` has them: padded rows of a policy update, off-policy and with a reference. */
+interface Expected {
+  readonly lengths: readonly number[];
+  readonly loss: Omit<LossSettings, 'tokens'>;
+  readonly updates: Readonly<Record<'weights' | 'adapter', { readonly batch: Readonly<Record<string, number[]>> }>>;
+}
+
+function policyBatch({ lengths, updates }: Expected, kind: 'weights' | 'adapter'): PolicyBatch {
+  const { batch } = updates[kind];
+  const numbers = (name: string) => Float32Array.from(batch[name]!);
+  return {
+    batch: lengths.length,
+    time: Math.max(...lengths),
+    ids: BigInt64Array.from(batch['ids']!, BigInt),
+    labels: BigInt64Array.from(batch['labels']!, BigInt),
+    mask: numbers('mask'),
+    advantages: numbers('advantages'),
+    oldLogProbs: numbers('oldLogProbs'),
+    referenceLogProbs: numbers('referenceLogProbs'),
+  };
+}
+
+const largest = (values: Float32Array): number => values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+
+function expectClose(what: string, actual: ArrayLike<number>, expected: Float32Array, scale = 1): void {
+  expect(actual.length, what).toBe(expected.length);
+  const error = expected.reduce((most, x, i) => Math.max(most, Math.abs(x - actual[i]!)), 0);
+  expect(error / scale, what).toBeLessThan(TOLERANCE);
+}
+
+async function update(
+  engine: Engine,
+  folder: string,
+  values: ReadonlyMap<string, Tensor>,
+  adapter: Adapter | null,
+  [batch, loss]: readonly [PolicyBatch, LossSettings],
+): Promise<{ report: LossReport; gradients: Map<string, Tensor> }> {
+  const trainer = await engine.createTrainer(folder, adapter ? adapter.layout : 'weights', values);
+  const report = await engine.accumulate(trainer, batch, loss);
+  const gradients = engine.takeGradients(trainer);
+  await engine.releaseTrainer(trainer);
+  return { report, gradients };
+}
+
+/** A prompt twice as long as the other, some samples of which end early at a stop token. */
+function fixedRequest(adapter: Adapter | null): RolloutRequest {
+  const prompts = [
+    [3, 1],
+    [5, 9, 2, 7],
+  ];
+  return { prompts, perPrompt: 3, maxNewTokens: 8, temperature: 0.8, stops: [6, 7], seed: FIXED_SEED, adapter };
+}
+
+describe.each(FAMILIES)('token by token, a small %s', (family) => {
+  it.each(['fused', 'standard'] as const)('in the %s dialect writes what the Loop writes', async (dialect) => {
+    const checkpoint = openCheckpoint(folderOf(family));
+    const adapter = readAdapter(join(folderOf(family), 'adapter'), checkpoint.config);
+    const engine = await Engine.create(settingsOf('cpu'));
+    const request = fixedRequest(adapter);
+    const loop = await engine.rollout(folderOf(family), request);
+    await engine.close();
+    const { layout } = adapter;
+    const stepwise = await stepwiseOnCpu(checkpoint, singleSampling(request), { dialect, layout });
+    expect(new Set(loop.map(({ tokens }) => tokens.length)).size).toBeGreaterThan(1);
+    expect(stepwise.map(({ tokens }) => tokens)).toEqual(loop.map(({ tokens }) => tokens));
+    expect(stepwise.map(({ stopped }) => stopped)).toEqual(loop.map(({ stopped }) => stopped));
+    stepwise.forEach(({ logProbs }, i) => expectClose(`sample ${i}`, logProbs, loop[i]!.logProbs));
+  });
+
+  it('writes for several adapters at once what the Loop writes', async () => {
+    const checkpoint = openCheckpoint(folderOf(family));
+    const adapter = readAdapter(join(folderOf(family), 'adapter'), checkpoint.config);
+    const { prompts, seed, adapter: _, ...rest } = fixedRequest(adapter);
+    const other = initialAdapter(checkpoint.config, adapter.layout, 9);
+    const request = {
+      ...rest,
+      groups: [
+        { adapter, prompts, seed },
+        { adapter: other, prompts: [[4, 4]], seed: seed + 1 },
+      ],
+    };
+    const engine = await Engine.create(settingsOf('cpu'));
+    const loop = await engine.rolloutGroups(folderOf(family), request);
+    await engine.close();
+    const settings = { dialect: 'standard', layout: adapter.layout, adapters: 2 } as const;
+    const stepwise = await stepwiseOnCpu(checkpoint, groupedSampling(request), settings);
+    const tokens = completionsByGroup(request, stepwise).map((group) => group.map((sample) => sample.tokens));
+    expect(tokens).toEqual(loop.map((group) => group.map((sample) => sample.tokens)));
+    expect(tokens.map((group) => group.length)).toEqual([6, 3]);
+  });
+});
+
+async function stepwiseOnCpu(
+  checkpoint: Checkpoint,
+  sampling: Sampling,
+  { dialect, layout, adapters = null }: { dialect: Dialect; layout: AdapterLayout; adapters?: number | null },
+) {
+  const settings = { ...settingsOf('cpu'), externalFolder: checkpoint.weightsFolder };
+  const compile = (emit: typeof emitPrompts) => {
+    const g = new Differentiable(dialect);
+    emit(g, checkpoint.config, bindWeights(g, checkpoint), layout, adapters);
+    return Session.create(g, settings);
+  };
+  const [prompt, step] = [await compile(emitPrompts), await compile(emitStep)];
+  const completions = await stepRollout({ prompt, step }, sampling);
+  await prompt.release();
+  await step.release();
+  return completions;
+}
+
+describe.each(others)('%s', (provider) => {
+  const here = reasons.get(provider) === null;
+
+  describe.runIf(here).each(FAMILIES)('on a small %s', (family) => {
+    const folder = folderOf(family);
+    const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected;
+    const checkpoint = openCheckpoint(folder);
+    const adapter = readAdapter(join(folder, 'adapter'), checkpoint.config);
+    let cpu: Engine;
+    let tested: Engine;
+    beforeAll(async () => {
+      cpu = await Engine.create(settingsOf('cpu'));
+      tested = await Engine.create(settingsOf(provider));
+    });
+    afterAll(async () => {
+      await cpu.close();
+      await tested.close();
+    });
+
+    it('has cpu’s hidden states', async () => {
+      const { ids } = expected.updates.weights.batch;
+      const time = Math.max(...expected.lengths);
+      const sequences = expected.lengths.map((length, row) => ids!.slice(row * time, row * time + length));
+      const layers = Array.from({ length: checkpoint.config.layers + 1 }, (_, layer) => layer);
+      const request = { sequences, layers, poolings: ['mean', 'last'] } as const;
+      const states = await tested.hiddenStates(folder, request);
+      for (const [layer, { data }] of await cpu.hiddenStates(folder, request)) {
+        expectClose(`layer ${layer}`, states.get(layer)!.data, data, Math.max(1, largest(data)));
+      }
+    });
+
+    it.each(['bare', 'with an adapter'])('writes cpu’s tokens, %s', async (what) => {
+      const request = fixedRequest(what === 'bare' ? null : adapter);
+      const expectedSamples = await cpu.rollout(folder, request);
+      const samples = await tested.rollout(folder, request);
+      expect(samples.map(({ tokens }) => tokens)).toEqual(expectedSamples.map(({ tokens }) => tokens));
+      samples.forEach(({ logProbs }, i) => expectClose(`sample ${i}`, logProbs, expectedSamples[i]!.logProbs));
+    });
+
+    it('has cpu’s log-probabilities', async () => {
+      const batch = policyBatch(expected, 'adapter');
+      const logProbs = await cpu.logProbs(folder, batch, adapter);
+      expectClose('log-probabilities', await tested.logProbs(folder, batch, adapter), logProbs);
+    });
+
+    it.each(['weights', 'adapter'] as const)('has cpu’s loss and every gradient of the %s', async (kind) => {
+      const values = kind === 'weights' ? readWeights(checkpoint) : adapter.factors;
+      const batch = policyBatch(expected, kind);
+      const tokens = batch.mask.reduce((a, b) => a + b, 0);
+      const work = [batch, { ...expected.loss, tokens }] as const;
+      const trained = kind === 'weights' ? null : adapter;
+      const reference = await update(cpu, folder, values, trained, work);
+      const { report, gradients } = await update(tested, folder, values, trained, work);
+      for (const name of ['loss', 'klSum', 'entropySum', 'clipped'] as const) {
+        const value = reference.report[name];
+        expectClose(name, [report[name]], Float32Array.of(value), Math.max(1, Math.abs(value)));
+      }
+      expect(gradients.size).toBe(values.size);
+      for (const [name, { data }] of reference.gradients) {
+        expect(largest(data), name).toBeGreaterThan(0);
+        expectClose(`gradient of ${name}`, gradients.get(name)!.data, data, largest(data));
+      }
+    });
+  });
+});
