@@ -31,20 +31,23 @@ export function chatRequest(settings: ChatSettings, question: string, n: number,
   });
 }
 
+const tokenCount = z.number().min(0).nullish().catch(null);
+
 const responseSchema = z.object({
   choices: z.array(
     z.object({
-      index: z.int().optional(),
+      index: z.int().nullish(),
       message: z.object({ content: z.string().nullish() }),
       finish_reason: z.string().nullish(),
     }),
   ),
-  usage: z.object({ prompt_tokens: z.number().min(0), completion_tokens: z.number().min(0).optional() }).nullish(),
+  // What a server says of tokens never costs an answer: what is not a count is none.
+  usage: z.object({ prompt_tokens: tokenCount, completion_tokens: tokenCount }).nullish().catch(null),
 });
 
 /** Finish reasons of an answer that ended by itself. TGI names its own. A tool call is an answer too: one that holds none. */
 const ENDED = new Set(['stop', 'eos_token', 'stop_sequence', 'tool_calls', 'function_call']);
-const CUT_OFF = new Set(['length', 'max_tokens']);
+const CUT_OFF = new Set(['length', 'max_tokens', 'model_length']);
 
 function statusOf(finishReason: string): 'answered' | 'cut_off' | null {
   if (ENDED.has(finishReason)) return 'answered';
@@ -75,15 +78,16 @@ export function readChatResponse(text: string, n: number): ChatResponse {
   }
   const { choices, usage } = parsed.data;
   const byIndex = new Map<number, Attempt>();
-  for (const [place, { index = place, message, finish_reason: reason }] of choices.entries()) {
-    const status = statusOf(reason ?? '');
+  for (const [place, { index: named, message, finish_reason: reason }] of choices.entries()) {
+    const [index, status] = [named ?? place, statusOf(reason ?? '')];
     if (status !== null && !byIndex.has(index)) byIndex.set(index, { answer: message.content ?? '', status });
   }
   return {
     attempts: [...byIndex.values()].slice(0, n),
-    usage: usage
-      ? { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens ?? 0 }
-      : { unmetered: 1 },
+    usage:
+      typeof usage?.prompt_tokens === 'number'
+        ? { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens ?? 0 }
+        : { unmetered: 1 },
   };
 }
 
