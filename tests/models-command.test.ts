@@ -67,7 +67,7 @@ describe('propel models', () => {
     const requests = hub.seen.length;
     const offline = { HF_HUB_OFFLINE: '1' };
     expect((await propel(['models', 'list'], offline)).stdout).toMatch(
-      /^org\/micro +main +bbbbbbbb +0\.00 GB +ready$/m,
+      /^org\/micro +main +bbbbbbbb +\d+\.\d MB +ready$/m,
     );
     const checked = await propel(['models', 'check', ID], offline);
     expect(checked.stdout).toMatch(/^family +llama$/m);
@@ -86,6 +86,9 @@ describe('propel models', () => {
     const ended = new Promise((resolve) => child.on('close', resolve));
     child.kill('SIGKILL');
     await ended;
+    expect((await propel(['models', 'list'])).stdout).toMatch(
+      /^org\/micro .* not whole: 'propel models pull org\/micro' goes on$/m,
+    );
     expect((await propel(['models', 'pull', ID])).code).toBe(0);
     expect(hub.seen.filter(({ server }) => server === 'cdn').map(({ range }) => range)).toEqual([
       undefined,

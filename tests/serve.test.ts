@@ -109,8 +109,11 @@ describe('the reward', () => {
     expect(rewards.slice(1)).toEqual([-3, -3]);
     expect(rewards[0]).toBeGreaterThanOrEqual(-2.5);
     const texts = JSON.stringify(samples);
+    // As a NumPy array does, verl's columns refuse to be asked whether they are empty.
     const batch = await python(
-      `import json, verl_reward as v\nt = json.loads(${JSON.stringify(texts)})\nprint(json.dumps(v.compute_score_batch([''] * 3, t, [''] * 3, [{}, None, {'type': 'code_o'}])))`,
+      `import json, verl_reward as v\nclass Array(list):\n    def __bool__(self): raise ValueError('ambiguous')\n` +
+        `t = json.loads(${JSON.stringify(texts)})\ninfos = Array([{}, None, {'type': 'code_o'}])\n` +
+        `print(json.dumps(v.compute_score_batch([''] * 3, t, [''] * 3, infos)))`,
     );
     expect(batch).toMatchObject([
       { score: rewards[0], valid: 1 },
@@ -123,9 +126,10 @@ describe('the reward', () => {
     expect(one).toMatchObject({ score: rewards[0] });
     const trl = await python(
       `import json, trl_reward as r\nt = json.loads(${JSON.stringify(texts)})\nf = r.probe_reward(${JSON.stringify(url)})\n` +
-        `print(json.dumps([f(completions=t, prompts=t), f(completions=[[{'role': 'assistant', 'content': x}] for x in t]), f(completions=[])]))`,
+        `print(json.dumps([f(completions=t, prompts=t), f(completions=[[{'role': 'assistant', 'content': x}] for x in t]), f(completions=[]),\n` +
+        `  f(completions=[[{'role': 'assistant'}, {'content': [{'type': 'text', 'text': x}, {'type': 'image'}]}] for x in t])]))`,
     );
-    expect(trl).toEqual([rewards, rewards, []]);
+    expect(trl).toEqual([rewards, rewards, [], rewards]);
     await expect(python(`import verl_reward as v\nv.compute_score('', 'x', '', {'type': 'code_x'})`)).rejects.toThrow(
       'propel serve refuses the request: 400',
     );

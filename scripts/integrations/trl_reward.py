@@ -21,9 +21,10 @@ def probe_reward(url="http://127.0.0.1:8700"):
     """A reward function: completions, as texts or as conversations, to one number or None each."""
 
     def propel_probe(completions, **columns):
-        types = columns.get("type") or [None] * len(completions)
+        types = columns.get("type")
+        types = [None] * len(completions) if types is None else list(types)
         items = [
-            {"completion": _text(completion), **({"type": kind} if kind else {})}
+            {"completion": _text(completion), **({"type": str(kind)} if kind else {})}
             for completion, kind in zip(completions, types)
         ]
         return _judge(url, items)
@@ -32,7 +33,13 @@ def probe_reward(url="http://127.0.0.1:8700"):
 
 
 def _text(completion):
-    return completion if isinstance(completion, str) else "".join(message["content"] or "" for message in completion)
+    """A text as it is; of a conversation the contents, which may be None, or lists of parts of which some are text."""
+    if isinstance(completion, str):
+        return completion
+    contents = [message.get("content") or "" for message in completion]
+    return "".join(
+        content if isinstance(content, str) else "".join(part.get("text") or "" for part in content) for content in contents
+    )
 
 
 def _judge(url, items):

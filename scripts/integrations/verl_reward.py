@@ -20,9 +20,11 @@ TIMEOUT_SECONDS = 180
 
 def compute_score_batch(data_sources, solution_strs, ground_truths, extra_infos, **_):
     """One dict a sample: `score` is the reward, the rest is logged."""
+    # verl hands over NumPy arrays, which have no truth value.
+    infos = [None] * len(solution_strs) if extra_infos is None else list(extra_infos)
     items = [
-        {"completion": solution, **({"type": info["type"]} if info and info.get("type") else {})}
-        for solution, info in zip(solution_strs, extra_infos or [None] * len(solution_strs))
+        {"completion": str(solution), **({"type": str(info["type"])} if info and info.get("type") else {})}
+        for solution, info in zip(solution_strs, infos)
     ]
     return [
         {"score": result["reward"], "valid": float(result["status"] == "valid"), "band_probability": result["probability"] or 0.0}

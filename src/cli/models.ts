@@ -5,6 +5,7 @@ import type { CheckedModel, ListedModel } from '../pipeline/models.js';
 import { count } from '../report/format.js';
 import { alignColumns, printJson, printLines } from './output.js';
 import { createProgress } from './progress.js';
+import { STOPPED } from './errors.js';
 
 const JSON_OPTION = ['--json', 'print one JSON document on standard output'] as const;
 const SHORT_COMMIT = 8;
@@ -39,6 +40,11 @@ Examples:
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExamples:\n  $ propel models pull Qwen/Qwen2.5-3B-Instruct --json')
     .action(async (names: string[], { json }: Flags) => {
+      const stop = (): void => {
+        process.stderr.write('\nstopped; the same command goes on where it stopped\n');
+        process.exit(STOPPED);
+      };
+      process.once('SIGINT', stop).once('SIGTERM', stop);
       const pulled = await pullModels(names, createProgress);
       if (json) printJson(pulled);
       else printLines(pulled.map(({ id, folder }) => `${id} is in ${folder}`));
@@ -69,6 +75,10 @@ Examples:
     });
 }
 
+function sizeOf(bytes: number): string {
+  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
 function describeList(models: readonly ListedModel[]): string[] {
   if (models.length === 0) return ["no models in the cache; 'propel models pull org/name' fetches one"];
   return alignColumns([
@@ -77,7 +87,7 @@ function describeList(models: readonly ListedModel[]): string[] {
       id,
       revisions.join(', '),
       commit.slice(0, SHORT_COMMIT),
-      `${(bytes / 1e9).toFixed(2)} GB`,
+      sizeOf(bytes),
       problem ?? 'ready',
     ]),
   ]);

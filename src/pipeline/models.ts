@@ -11,6 +11,7 @@ import { hubSettings } from '../lm/hub/settings.js';
 import type { HubSettings } from '../lm/hub/settings.js';
 import { verifySnapshot } from '../lm/hub/verify.js';
 import { openModelFiles } from '../lm/language-model.js';
+import { WEIGHTS_FILE, WEIGHTS_INDEX } from '../lm/weight-files.js';
 import { packageRoot } from './paths.js';
 import type { ProgressFactory } from './progress.js';
 
@@ -92,7 +93,7 @@ export function listModels(settings: HubSettings = hubSettings()): ListedModel[]
     const cached = new CachedModel(settings.cache, id);
     return [...cached.snapshots()].map(([commit, revisions]) => {
       const folder = cached.snapshot(commit);
-      return { id, revisions, commit, folder, bytes: sizeOf(folder), problem: problemOf(folder) };
+      return { id, revisions, commit, folder, bytes: sizeOf(folder), problem: problemOf(folder, id) };
     });
   });
 }
@@ -103,7 +104,10 @@ function sizeOf(folder: string): number {
   return files.reduce((sum, stat) => sum + (stat?.isFile() ? stat.size : 0), 0);
 }
 
-function problemOf(folder: string): string | null {
+function problemOf(folder: string, id: string): string | null {
+  // Weights come last in a pull.
+  const isWhole = [WEIGHTS_FILE, WEIGHTS_INDEX].some((file) => existsSync(join(folder, file)));
+  if (!isWhole) return `not whole: 'propel models pull ${id}' goes on`;
   if (!existsSync(join(folder, 'tokenizer.json'))) return 'it has no tokenizer.json';
   try {
     openCheckpoint(folder);

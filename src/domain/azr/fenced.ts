@@ -55,8 +55,13 @@ function isLabelled(block: FencedBlock, label: BlockName): boolean {
   return label === 'python' ? PYTHON.has(block.label) : block.label === label;
 }
 
-/** The last block of that label; without any, the one block that does not say what it is. Of two such nothing is guessed. */
+/**
+ * The last block of that label; without any, the one block that does not say what it is; of two such nothing is guessed. What is marked
+ * as the answer, `<answer>…</answer>`, may stand there without a block.
+ */
 function readAnswer(text: string, label: BlockName): string | null {
+  const marked = markedAnswer(text);
+  if (marked !== null && !marked.includes('```') && !marked.includes('~~~')) return withoutName(marked.trim(), label);
   const found = fencedBlocks(finalPart(text));
   const unsaid = found.filter((block) => UNSAID.has(block.label));
   const block = found.findLast((each) => isLabelled(each, label)) ?? (unsaid.length === 1 ? unsaid[0] : undefined);
@@ -68,6 +73,14 @@ function readAnswer(text: string, label: BlockName): string | null {
 function withoutName(text: string, label: BlockName): string {
   const name = label === 'output' ? /^\s*output\s*(?::|=(?!=))/i : /^\s*input\s*:/i;
   return text.replace(name, '');
+}
+
+/** The inside of the last answer that is marked, and closed, after any thinking; null without one. */
+function markedAnswer(text: string): string | null {
+  const start = text.lastIndexOf('<answer>');
+  const end = text.indexOf('</answer>', start);
+  const inThinking = text.indexOf('</think>', start) !== -1;
+  return start === -1 || end === -1 || inThinking ? null : text.slice(start + '<answer>'.length, end);
 }
 
 /** What a model means to say: its last answer where it marks one, else what follows its thinking. */

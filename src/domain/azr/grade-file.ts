@@ -5,7 +5,7 @@ import { wilsonInterval, type Interval } from '../../metrics/interval.js';
 import type { Limits, Sandbox } from '../../sandbox/sandbox.js';
 import { mapBounded } from './bounded.js';
 import { taskType } from './code-domain.js';
-import { lastBlock } from './fenced.js';
+import { fenced } from './fenced.js';
 import { gradeEach } from './grading.js';
 import { readJsonLines, type JsonLine } from './jsonl.js';
 import { tryParseLiteral } from './literal.js';
@@ -161,7 +161,7 @@ async function countAnswers(
   return count;
 }
 
-/** An answer may stand alone, or in a fenced block of its kind among other text. */
+/** An answer may stand alone, or among other text as a solver's answer does in a run. */
 async function gradeRow(
   { id, answers }: AnswersRow,
   { task, fault }: GradableTask,
@@ -170,7 +170,7 @@ async function gradeRow(
   const reasons = new Set(fault === null ? [] : [fault]);
   const type = taskType(task.type);
   const verdicts = await gradeEach(
-    answers.map((text) => lastBlock(text, type.answer) ?? text),
+    answers.map((text) => fenced.readAnswer(text, type.answer) ?? text),
     grader,
     async (answer): Promise<GradeVerdict> => {
       if (fault !== null) return 'error';

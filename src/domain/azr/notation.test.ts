@@ -89,6 +89,15 @@ describe('a solver’s fenced answer', () => {
     expect(read(block('', 'def f(x): return x'), 'python')).toBe('def f(x): return x');
   });
 
+  it('may stand without a block where it is marked, and closed', () => {
+    expect(read('So it is <answer> [3, 4]\n</answer>.')).toBe('[3, 4]');
+    expect(read('<answer>[1]</answer> no, <answer>output: [2]</answer>')?.trim()).toBe('[2]');
+    expect(read(`<answer>${block('output', '[1]')}</answer>`)).toBe('[1]');
+    expect(read('<answer>[3, 4')).toBeNull();
+    expect(read('<think>Maybe <answer>[9]</answer>?</think> I do not know.')).toBeNull();
+    expect(read('<answer>def f(x): return x</answer>', 'python')).toBe('def f(x): return x');
+  });
+
   it('may say its name once more within', () => {
     expect(read(block('output', 'output: [1]'))?.trim()).toBe('[1]');
     expect(read(block('output', 'Output = [1]'))?.trim()).toBe('[1]');

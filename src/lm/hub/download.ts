@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { RunError } from '../../errors.js';
 import type { HubModel } from './cache.js';
 import { get, PassingFault, transferFault, withRetries } from './requests.js';
+import type { RetryHooks } from './requests.js';
 import type { HubSettings } from './settings.js';
 
 /** A file as the hub lists it. */
@@ -30,7 +31,7 @@ export function hasherOf({ hash, size }: HubFile): Hash {
 export async function downloadBlob(
   file: HubFile,
   blob: string,
-  { address, model, settings, onBytes }: DownloadContext,
+  { address, model, settings, onBytes, onWait }: DownloadContext,
 ): Promise<void> {
   mkdirSync(dirname(blob), { recursive: true });
   const incomplete = `${blob}.incomplete`;
@@ -41,7 +42,7 @@ export async function downloadBlob(
     settings,
     async () => {
       if (sizeOf() > file.size) rmSync(incomplete);
-      const hash = await transfer(file, incomplete, sizeOf(), { address, model, settings, onBytes });
+      const hash = await transfer(file, incomplete, sizeOf(), { address, model, settings, onBytes, onWait });
       if (hash === file.hash) return;
       rmSync(incomplete, { force: true });
       spoiled++;
@@ -50,7 +51,7 @@ export async function downloadBlob(
         `${file.path} of ${model.id} came with hash ${hash}, the hub lists ${file.hash}: something on the way changes it; try another network`,
       );
     },
-    sizeOf,
+    { progress: sizeOf, onWait },
   );
   renameSync(incomplete, blob);
 }
@@ -60,6 +61,7 @@ export interface DownloadContext {
   readonly model: HubModel;
   readonly settings: HubSettings;
   readonly onBytes: (bytes: number) => void;
+  readonly onWait: RetryHooks['onWait'];
 }
 
 /** Fetch what is missing behind the first `have` bytes. @returns the whole file's hash */

@@ -53,6 +53,8 @@ interface Setting {
   readonly pull: (change?: Partial<HubSettings>) => Promise<PulledModel>;
   /** What a pull throws. */
   readonly refusal: (change?: Partial<HubSettings>) => Promise<string>;
+  /** What the progress said of the file in hand. */
+  readonly said: readonly string[];
 }
 
 async function start(faults: Readonly<Record<string, Fault[]>> = {}): Promise<Setting> {
@@ -61,8 +63,10 @@ async function start(faults: Readonly<Record<string, Fault[]>> = {}): Promise<Se
   hub.repositories.set(ID, { commit: COMMIT, files });
   for (const [name, list] of Object.entries(faults)) hub.faults.set(name, list);
   const cache = join(temporaryFolder(), 'hub');
+  const said: string[] = [];
   const settings = { endpoint: hub.endpoint, token: null, offline: false, cache, retryDelay: 5, stallAfter: 2000 };
-  const pull = (change: Partial<HubSettings> = {}) => pullModel(MODEL, { ...settings, ...change }, () => {});
+  const pull = (change: Partial<HubSettings> = {}) =>
+    pullModel(MODEL, { ...settings, ...change }, (_done, _total, text) => said.push(text));
   const refusal = async (change: Partial<HubSettings> = {}) => {
     const error = await pull(change).then(
       () => new Error('nothing thrown'),
@@ -70,7 +74,7 @@ async function start(faults: Readonly<Record<string, Fault[]>> = {}): Promise<Se
     );
     return `${error.name}: ${error.message}`.replaceAll(hub.endpoint, 'HUB');
   };
-  return { hub, settings, cached: new CachedModel(cache, ID), files, pull, refusal };
+  return { hub, settings, cached: new CachedModel(cache, ID), files, pull, refusal, said };
 }
 
 /** Breaks of the transfer of the weights, each when so many bytes of them lie in the cache. */
@@ -198,7 +202,8 @@ describe('a transfer that', () => {
     const blob = cached.blob(sha256(files[WEIGHTS]!));
     mkdirSync(join(blob, '..'), { recursive: true });
     writeFileSync(`${blob}.incomplete`, files[WEIGHTS]!.subarray(0, 777));
-    await pull();
+    const { downloaded, bytes } = await pull();
+    expect(bytes - downloaded).toBe(777);
     expect(hub.seen.find(({ server }) => server === 'cdn')!.range).toBe('bytes=777-');
     expect(readFileSync(blob)).toEqual(files[WEIGHTS]);
     expect(existsSync(`${blob}.incomplete`)).toBe(false);
@@ -266,6 +271,17 @@ describe('a transfer that', () => {
     const began = performance.now();
     await pull();
     expect(performance.now() - began).toBeGreaterThan(295);
+  });
+
+  it('is refused by the storage asks the hub for a new address, and waits aloud', async () => {
+    const { hub, pull, said } = await start({ [WEIGHTS]: [{ kind: 'status', status: 403 }] });
+    await pull();
+    expect(hub.requestsFor(WEIGHTS).map(({ server }) => server)).toEqual(['hub', 'cdn', 'hub', 'cdn']);
+    expect(said.filter((text) => text.includes('again in'))).toEqual([
+      expect.stringMatching(
+        /^model\.safetensors: 127\.0\.0\.1:\d+, where the hub keeps it, answered 403; again in 1 s$/,
+      ),
+    ]);
   });
 
   it('cannot begin says which host does not answer', async () => {

@@ -11,6 +11,7 @@ import type { HubModel } from './cache.js';
 import { downloadBlob } from './download.js';
 import type { HubFile } from './download.js';
 import { get, withRetries } from './requests.js';
+import type { RetryHooks } from './requests.js';
 import type { HubSettings } from './settings.js';
 
 /** What a model cannot do without, beside its weights. */
@@ -41,7 +42,7 @@ const LOCK_INTERVAL = 250;
 export async function pullModel(model: HubModel, settings: HubSettings, progress: PullProgress): Promise<PulledModel> {
   const name = formatHubModel(model);
   if (settings.offline) throw new UserError(`HF_HUB_OFFLINE is set: unset it to pull ${name}`);
-  const { commit, files } = await listFiles(model, settings);
+  const { commit, files } = await listFiles(model, settings, (fault, wait) => progress(0, 1, waiting(fault, wait)));
   const cached = new CachedModel(settings.cache, model.id);
   mkdirSync(dirname(cached.lockPath), { recursive: true });
   let lock = lockFile(cached.lockPath);
@@ -59,6 +60,10 @@ export async function pullModel(model: HubModel, settings: HubSettings, progress
   } finally {
     lock.release();
   }
+}
+
+function waiting(fault: Error, wait: number): string {
+  return `${fault.message}; again in ${Math.ceil(wait / 1000)} s`;
 }
 
 class Pull {
@@ -85,13 +90,19 @@ class Pull {
     for (const file of files) {
       const before = this.totals.bytes;
       if (!this.#isThere(file)) {
+        const had = this.#partOf(file);
+        let bytes = had;
         await downloadBlob(file, this.#cached.blob(file.hash), {
           address: this.#address(file),
           model: this.#model,
           settings: this.#settings,
-          onBytes: (bytes) => this.#progress(before + bytes, total, file.path),
+          onBytes: (there) => {
+            bytes = there;
+            this.#progress(before + bytes, total, file.path);
+          },
+          onWait: (fault, wait) => this.#progress(before + bytes, total, `${file.path}: ${waiting(fault, wait)}`),
         });
-        this.totals.downloaded += file.size;
+        this.totals.downloaded += file.size - had;
       }
       this.#cached.link(this.#commit, file.path, file.hash);
       this.totals.files++;
@@ -105,17 +116,19 @@ class Pull {
     return existsSync(blob) && statSync(blob).size === file.size;
   }
 
+  /** Bytes that an earlier pull has left of it. */
+  #partOf(file: HubFile): number {
+    const incomplete = `${this.#cached.blob(file.hash)}.incomplete`;
+    return existsSync(incomplete) ? Math.min(file.size, statSync(incomplete).size) : 0;
+  }
+
   #address({ path }: HubFile): string {
     const { id } = this.#model;
     return `${this.#settings.endpoint}/${id}/resolve/${this.#commit}/${encodeURIComponent(path)}`;
   }
 
   #checkRoom(missing: readonly HubFile[]): void {
-    const part = (file: HubFile) => {
-      const incomplete = `${this.#cached.blob(file.hash)}.incomplete`;
-      return existsSync(incomplete) ? statSync(incomplete).size : 0;
-    };
-    const needed = missing.reduce((sum, file) => sum + file.size - Math.min(file.size, part(file)), 0);
+    const needed = missing.reduce((sum, file) => sum + file.size - this.#partOf(file), 0);
     const { bavail, bsize } = statfsSync(this.#settings.cache);
     if (needed <= bavail * bsize) return;
     const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
@@ -142,13 +155,15 @@ const listSchema = z.looseObject({
 async function listFiles(
   model: HubModel,
   settings: HubSettings,
+  onWait: RetryHooks['onWait'],
 ): Promise<{ commit: string; files: ReadonlyMap<string, HubFile> }> {
   const name = formatHubModel(model);
   const address = `${settings.endpoint}/api/models/${model.id}/revision/${encodeURIComponent(model.revision)}?blobs=true`;
-  const json = await withRetries(name, settings, async () => {
+  const list = async (): Promise<unknown> => {
     const response = await get(address, model, settings, { signal: AbortSignal.timeout(settings.stallAfter) });
-    return (await response.json().catch(() => null)) as unknown;
-  });
+    return response.json().catch(() => null);
+  };
+  const json = await withRetries(name, settings, list, { onWait });
   const parsed = listSchema.safeParse(json);
   if (!parsed.success) throw new RunError(`${settings.endpoint} does not answer like a hub: check HF_ENDPOINT`);
   const files = parsed.data.siblings.flatMap(({ rfilename: path, size, blobId, lfs }): [string, HubFile][] => {

@@ -20,15 +20,22 @@ export class PassingFault extends Error {
   }
 }
 
+export interface RetryHooks {
+  /** Counts what has been achieved: tries begin anew when it has grown. */
+  readonly progress?: () => number;
+  /** Told of a fault, and of the milliseconds until the next try. */
+  readonly onWait: (fault: PassingFault, wait: number) => void;
+}
+
 /**
- * Do something until it succeeds or fails for good; `progress` counts what has been achieved, and tries begin anew when it has grown.
+ * Do something until it succeeds or fails for good.
  * @throws RunError when it made no progress several times in a row
  */
 export async function withRetries<T>(
   what: string,
   settings: HubSettings,
   attempt: () => Promise<T>,
-  progress: () => number = () => 0,
+  { progress = () => 0, onWait }: RetryHooks,
 ): Promise<T> {
   for (let tries = 1, reached = progress(); ; tries++) {
     try {
@@ -41,7 +48,9 @@ export async function withRetries<T>(
           cause: error,
         });
       }
-      await sleep(Math.min(LONGEST_WAIT, error.wait ?? settings.retryDelay * 2 ** (tries - 1)));
+      const wait = Math.min(LONGEST_WAIT, error.wait ?? settings.retryDelay * 2 ** (tries - 1));
+      onWait(error, wait);
+      await sleep(wait);
     }
   }
 }
@@ -74,6 +83,9 @@ export async function get(
   if (status === 408 || status === 429 || status >= 500) {
     throw new PassingFault(`the hub answered ${status}`, waitOf(response));
   }
+  // The hub signs addresses of its storage for a while: an old one is refused there, and a new one is a request away.
+  const { host } = new URL(response.url);
+  if (host !== new URL(address).host) throw new PassingFault(`${host}, where the hub keeps it, answered ${status}`);
   throw refusal(response, model, settings);
 }
 
