@@ -36,6 +36,8 @@ export interface RunningServer {
 /** Milliseconds for a request's headers, and for all of its body. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const BODY_TIMEOUT_MS = 60_000;
+/** How often connections are looked at for these. */
+const CHECK_INTERVAL_MS = 5000;
 /** Longer than clients and proxies keep a connection, so that it is they who close it. */
 const KEEP_ALIVE_MS = 75_000;
 /** Milliseconds for the answers that a server gives when it must end. */
@@ -89,6 +91,7 @@ class RewardServer {
     const limits = {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: BODY_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     };
     this.#http = createServer(limits, (request, response) => void this.#serve(request, response));
