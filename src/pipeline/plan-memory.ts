@@ -2,7 +2,6 @@
 import {
   factorCount,
   forwardBytes,
-  parameterBytes,
   rolloutBytes,
   rolloutWorkingBytes,
   trainerBytes,
@@ -12,21 +11,29 @@ import type { AdapterLayout } from '../lm/adapter.js';
 import type { DecoderConfig } from '../lm/config.js';
 import { FORWARD_BATCH } from '../lm/engine.js';
 import type { RolloutSize } from '../lm/footprint.js';
-import { memoryPlan } from '../lm/memory.js';
-import type { MemoryPlan } from '../lm/memory.js';
 import { packByLength } from '../lm/packing.js';
 import type { BatchLimits } from '../lm/packing.js';
 import { rolloutParts } from '../lm/rollout-parts.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
-import { RUN_MEMORY } from './compare-plan.js';
-import { ensembleSize, phasesNeeded } from './config.js';
+import { phasesNeeded } from './config.js';
 import type { Config } from './config.js';
 import { engineMemory } from './memory-size.js';
-import { policySetting } from './model-folders.js';
 import type { PlannedModel } from './plan-models.js';
 import type { Expectations } from './plan-work.js';
 import { dealOut } from './propose.js';
+import {
+  graphsOf,
+  isPolicy,
+  isProbed,
+  passBytesOf,
+  planOf,
+  processBytes,
+  residentBytes,
+  trainedBy,
+  weightBytes,
+} from './resident-memory.js';
+import type { SizedModel } from './resident-memory.js';
 
 /** One use of a model, in bytes: its weights as computed with, and what there is beside them. */
 export interface UseMemory {
@@ -80,9 +87,6 @@ interface Need {
   readonly cut: (passBytes: number) => number;
 }
 
-/** A model's part in a memory's plan. */
-type SizedModel = Pick<PlannedModel, 'settings' | 'config'>;
-
 /** @param given bytes that the run may take; null: what `engine.memory` says, if it says a size */
 export function planMemory(
   config: Config,
@@ -114,23 +118,6 @@ export function planMemory(
   return { models: memory, process, resident, working, total, budget, fits };
 }
 
-/** Bytes that one pass of a model may work with, so that the run stays within `engine.memory`; null where that is no size. */
-export function passBytesOf(config: Config, models: readonly SizedModel[]): number | null {
-  const { budget } = engineMemory(config.engine);
-  return budget === null ? null : budget - processBytes(config) - residentBytes(config, models);
-}
-
-/** Node.js, ONNX Runtime and the sandbox. */
-export function processBytes({ sandbox, domain }: Pick<Config, 'sandbox' | 'domain'>): number {
-  return RUN_MEMORY + (sandbox.workers - 1) * domain.limits.memoryMiB * 2 ** 20;
-}
-
-const residentBytes = (config: Config, models: readonly SizedModel[]): number =>
-  models.reduce((sum, model) => sum + (model.config ? graphsOf(config, model) * weightBytes(model.config) : 0), 0);
-
-/** As they are computed with: float32, whatever they are stored in. */
-export const weightBytes = (config: DecoderConfig): number => parameterBytes(config).float32;
-
 const workingBytes = (need: ReturnType<Need['bytes']>): number =>
   need.activations + need.cache + need.optimiser + need.gradients;
 
@@ -145,26 +132,6 @@ function mostSequences(bytes: (n: number) => number, left: number): number {
   }
   return fits;
 }
-
-/** Graphs of a model that a whole run holds at once, each with weights of its own. */
-function graphsOf(config: Config, { settings, config: decoder }: SizedModel): number {
-  if (planOf(config.engine, decoder!).shareWeights) return 1;
-  let graphs = 0;
-  if (isPolicy(settings)) {
-    const layouts = trainedBy(config, settings).length;
-    // Without an adapter, and with each layout; where one is trained, its update and the reference of its KL.
-    graphs += 1 + layouts + (layouts > 0 ? 2 : 0);
-  }
-  // All candidate layers for training, then those of each probe that is used.
-  if (isProbed(config, settings)) graphs += 1 + Math.min(config.probe.features.length, ensembleSize(config));
-  if (settings.includes('models.solver')) graphs += 1;
-  return graphs;
-}
-
-const isPolicy = (settings: readonly string[]): boolean => settings.some((setting) => setting.endsWith('policy'));
-
-const isProbed = (config: Config, settings: readonly string[]): boolean =>
-  settings.includes('models.reference') && phasesNeeded(config).probes;
 
 function needsOf(config: Config, { settings, config: model }: SizedModel, expected: Expectations): Need[] {
   const decoder = model!;
@@ -184,10 +151,6 @@ function needsOf(config: Config, { settings, config: model }: SizedModel, expect
   return needs;
 }
 
-/** With `auto` as on a GPU, where every graph has weights of its own: the more of the two. */
-export const planOf = (engine: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
-  memoryPlan(decoder, engineMemory(engine).setting, engine.provider === 'auto' ? 'cuda' : engine.provider);
-
 /** Of batches by length, all of them of the longest text. */
 function batchNeed(use: UseMemory['use'], limits: BatchLimits, tokens: number, bytes: Need['bytes']): Need {
   const longest = Array<number>(limits.rows).fill(tokens);
@@ -198,15 +161,6 @@ function batchNeed(use: UseMemory['use'], limits: BatchLimits, tokens: number, b
 }
 
 const NO_NEED = { activations: 0, cache: 0, optimiser: 0, gradients: 0 };
-
-/** The distinct adapters that are trained on the model of those settings. */
-function trainedBy(config: Config, settings: readonly string[]): AdapterLayout[] {
-  const layouts = Object.entries(config.arms).flatMap(([name, arm]) => {
-    const setting = arm.policy === undefined ? 'models.policy' : policySetting(name);
-    return isTrained(arm) && settings.includes(setting) ? [armTrain(config.train, arm).lora] : [];
-  });
-  return [...new Map(layouts.map((layout) => [JSON.stringify(layout), layout])).values()];
-}
 
 /** The largest rollout of one task type. */
 function policyRollout(config: Config, { promptTokens }: Expectations): RolloutSize {

@@ -7,7 +7,7 @@ import type { ModelFiles } from '../lm/language-model.js';
 import { armTrain, isTrained } from './arm-config.js';
 import type { RewardedArm } from './arm-config.js';
 import type { Config } from './config.js';
-import { checkMemory } from './memory-budget.js';
+import { checkMemory } from './memory-check.js';
 import { modelFolders, policySetting } from './model-folders.js';
 import type { TrainSettings } from './train-config.js';
 
