@@ -162,7 +162,7 @@ function describeUse({
   ];
   const shown = parts.filter(([, bytes]) => bytes > 0).map(([what, bytes]) => `${what} ${size(bytes)}`);
   const cut = sequences < uncut ? `, cut from ${count(uncut)} by engine.memory` : '';
-  return `${size(total)} for ${count(sequences)} sequences of ${count(tokens)} tokens (${shown.join(', ')})${cut}`;
+  return `${size(total)} for ${count(sequences)} ${sequences === 1 ? 'sequence' : 'sequences'} of ${count(tokens)} tokens (${shown.join(', ')})${cut}`;
 }
 
 function verdict({ sequences, sequencesThatFit }: UseMemory): string {
