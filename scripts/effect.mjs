@@ -41,7 +41,10 @@ const check = (claim, holds, figure) => checks.push({ claim, holds, figure });
 const rate = (x) => `${(100 * x).toFixed(1)}%`;
 for (const { seed, results } of runs) {
   const [base, propel] = ['base', 'propel'].map((name) => results.arms.find((arm) => arm.name === name));
-  const uniqueInterval = (arm) => wilsonInterval(Math.round(arm.uniqueFrontierRate * arm.n), arm.n);
+  const uniqueInterval = (arm) => {
+    const measured = arm.n - arm.ungraded;
+    return wilsonInterval(Math.round(arm.uniqueFrontierRate * measured), measured);
+  };
   const times = (figure) => propel[figure] / base[figure];
   const named = (claim) => `seed ${seed}: ${claim}`;
   check(

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { plan } from '../pipeline/plan.js';
 import type { Plan, PlanModel, PlanPhase } from '../pipeline/plan.js';
+import { memorySize, sizeText as size } from '../pipeline/memory-size.js';
 import type { ModelMemory, RunMemory, UseMemory } from '../pipeline/plan-memory.js';
 import { loadConfig } from '../pipeline/config-file.js';
 import { count, duration, MISSING } from '../report/format.js';
@@ -21,7 +22,8 @@ interface Flags {
 const HELP = `
 Nothing is downloaded, no model runs and nothing is written. Figures are estimates for the longest texts (memory) and for expected ones
 (work and time). Time rests on a few seconds' timing of products, operators and sandbox on this machine, or with --like on a run that was
-made here with the same models. A model that is not here is planned by its config.json.
+made here with the same models. A model that is not here is planned by its config.json. Without --memory the budget is the configuration's, where
+engine.memory is a size; the batches of its models are then shown as the run cuts them.
 
 Examples:
   $ propel plan
@@ -34,7 +36,11 @@ export function register(program: Command): void {
     .command('plan')
     .description('show parameters, memory, work and time of a configuration before it runs')
     .argument('[configuration]', 'YAML file, from the working folder or the package', DEFAULT_CONFIGURATION)
-    .option('--memory <size>', 'what the run may take, e.g. 24GiB or 80GB', memorySize)
+    .option(
+      '--memory <size>',
+      'what the run may take, e.g. 24GiB or 80GB (default: engine.memory, where it is a size)',
+      givenSize,
+    )
     .option('--like <folder>', 'run folder whose rates, validity and lengths are taken')
     .addOption(modelConfigOption())
     .addOption(setOption())
@@ -64,17 +70,10 @@ function modelConfigOption(): Option {
     });
 }
 
-const UNITS: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, MiB: 2 ** 20, GiB: 2 ** 30 };
-
-/** `24GiB` → bytes. */
-function memorySize(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(MB|GB|MiB|GiB)$/.exec(text) ?? [];
-  if (number === undefined) throw new InvalidArgumentError('Give a number with MB, GB, MiB or GiB.');
-  return Number(number) * UNITS[unit!]!;
-}
-
-function size(bytes: number): string {
-  return bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+function givenSize(text: string): number {
+  const bytes = memorySize(text);
+  if (bytes === null) throw new InvalidArgumentError('Give a number with MB, GB, MiB or GiB.');
+  return bytes;
 }
 
 function describe({ name, models, expected, phases, totals, time, memory }: Plan): string[] {
@@ -145,6 +144,7 @@ function describeUses(model: ModelMemory | null, { budget }: RunMemory): string[
 
 function describeUse({
   sequences,
+  uncut,
   tokens,
   weights,
   activations,
@@ -161,7 +161,8 @@ function describeUse({
     ['gradients', gradients],
   ];
   const shown = parts.filter(([, bytes]) => bytes > 0).map(([what, bytes]) => `${what} ${size(bytes)}`);
-  return `${size(total)} for ${count(sequences)} sequences of ${count(tokens)} tokens (${shown.join(', ')})`;
+  const cut = sequences < uncut ? `, cut from ${count(uncut)} by engine.memory` : '';
+  return `${size(total)} for ${count(sequences)} ${sequences === 1 ? 'sequence' : 'sequences'} of ${count(tokens)} tokens (${shown.join(', ')})${cut}`;
 }
 
 function verdict({ sequences, sequencesThatFit }: UseMemory): string {

@@ -16,11 +16,14 @@ import { loopRollout } from './loop-rollout.js';
 import type { MemorySetting } from './memory.js';
 import { ModelSessions } from './model-sessions.js';
 import type { ModelGraph } from './model-sessions.js';
+import { forwardBytes, rolloutWorkingBytes } from './footprint.js';
+import type { RolloutSize } from './footprint.js';
 import { packByLength } from './packing.js';
 import { padRows } from './padding.js';
 import { checkGroups, checkHidden, checkLength, checkRollout } from './request-checks.js';
 import type { Completion, GroupedRolloutRequest, HiddenRequest, Pooling, RolloutRequest } from './request-checks.js';
 import { emitRollout } from './rollout-graph.js';
+import { rolloutInParts } from './rollout-parts.js';
 import { adapterFeeds, completionsByGroup, groupedSampling, singleSampling } from './sampling.js';
 import type { Sampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
@@ -34,6 +37,8 @@ export interface EngineSettings {
   readonly provider: ProviderSetting;
   readonly threads: number;
   readonly memory?: MemorySetting | undefined;
+  /** Bytes that a forward pass or a rollout may work with beside the weights: larger ones are cut. Default: whatever it takes. */
+  readonly passBytes?: number | undefined;
   /** Checkpoint folder of the model whose step `auto` tries on each provider; without it `auto` takes the first that works. */
   readonly model?: string | undefined;
   /** Folder to record in where each node runs, as sessions are released. */
@@ -46,15 +51,17 @@ export const FORWARD_BATCH = { rows: 64, tokens: 16_384 };
 export class Engine {
   readonly #settings: SessionSettings;
   readonly #memory: MemorySetting;
+  readonly #passBytes: number;
   readonly choice: ProviderChoice;
   /** By the folder's real path: a policy and a reference that are one checkpoint are one model. */
   readonly #models = new Map<string, Model>();
   readonly #trainers = new Map<number, Trainer>();
   #nextTrainer = 1;
 
-  private constructor(choice: ProviderChoice, { threads, profile, memory = 'auto' }: EngineSettings) {
+  private constructor(choice: ProviderChoice, { threads, profile, memory = 'auto', passBytes }: EngineSettings) {
     this.choice = choice;
     this.#memory = memory;
+    this.#passBytes = passBytes ?? Infinity;
     this.#settings = { provider: choice.provider, threads, profile };
   }
 
@@ -67,7 +74,7 @@ export class Engine {
     const path = existsSync(folder) ? realpathSync(folder) : folder;
     let model = this.#models.get(path);
     if (!model) {
-      model = new Model(new ModelSessions(openCheckpoint(folder), this.#settings, this.#memory));
+      model = new Model(new ModelSessions(openCheckpoint(folder), this.#settings, this.#memory), this.#passBytes);
       this.#models.set(path, model);
     }
     return model;
@@ -147,9 +154,11 @@ export class Engine {
 class Model {
   readonly sessions: ModelSessions;
   readonly #config: DecoderConfig;
+  readonly #passBytes: number;
 
-  constructor(sessions: ModelSessions) {
+  constructor(sessions: ModelSessions, passBytes: number) {
     this.sessions = sessions;
+    this.#passBytes = passBytes;
     this.#config = sessions.checkpoint.config;
   }
 
@@ -168,7 +177,12 @@ class Model {
     return completionsByGroup(request, completions);
   }
 
-  async #sample(sampling: Sampling, layout: AdapterLayout | null, adapters: number | null): Promise<Completion[]> {
+  #sample(sampling: Sampling, layout: AdapterLayout | null, adapters: number | null): Promise<Completion[]> {
+    const fits = (size: RolloutSize) => rolloutWorkingBytes(this.#config, size) <= this.#passBytes;
+    return rolloutInParts(sampling, fits, (part) => this.#samplePart(part, layout, adapters));
+  }
+
+  async #samplePart(sampling: Sampling, layout: AdapterLayout | null, adapters: number | null): Promise<Completion[]> {
     if (hasLoop(this.sessions.settings.provider)) {
       const graph = this.#rolloutGraph(layout, adapters);
       return loopRollout((feeds) => this.sessions.run(graph, feeds), sampling);
@@ -221,7 +235,8 @@ class Model {
       ]),
     );
     const lengths = sequences.map((sequence) => sequence.length);
-    for (const part of packByLength(lengths, FORWARD_BATCH)) {
+    const fits = (rows: number, longest: number) => forwardBytes(this.#config, rows, longest) <= this.#passBytes;
+    for (const part of packByLength(lengths, { ...FORWARD_BATCH, fits })) {
       const batch = part.map((i) => sequences[i]!);
       const time = Math.max(...batch.map((s) => s.length));
       const out = await this.sessions.run(graph, {

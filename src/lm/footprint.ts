@@ -70,6 +70,12 @@ export function rolloutBytes(
   return { cache: prompt + 2 * written, activations: Math.max(reading, sampling + scores) };
 }
 
+/** All that a rollout works with beside the weights. */
+export function rolloutWorkingBytes(config: DecoderConfig, size: RolloutSize): number {
+  const { cache, activations } = rolloutBytes(config, size);
+  return cache + activations;
+}
+
 /**
  * A forward pass kept for its backward one: every layer's activations and attention probabilities and the adapter's inner ones, or with
  * `recompute` those of one layer and every layer's input; of the head logits, log-probabilities and the gradient of the logits, of all rows or of a

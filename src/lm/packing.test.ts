@@ -16,6 +16,11 @@ describe('packByLength', () => {
   it('gives a sequence longer than the limit a batch of its own', () => {
     expect(packByLength([3, 50, 60], { rows: 8, tokens: 20 })).toEqual([[0], [1], [2]]);
   });
+  it('keeps to what fits at the length of the longest, and gives what does not fit a batch of its own', () => {
+    // Squares: 3 · 2² = 12 fits, a fourth row would make 4 · 3² = 36; 2 · 3² = 18 does not.
+    const fits = (rows: number, longest: number) => rows * longest ** 2 <= 12;
+    expect(packByLength([2, 2, 2, 3, 3, 9], { rows: 8, tokens: 1000, fits })).toEqual([[0, 1, 2], [3], [4], [5]]);
+  });
   it('has nothing for nothing', () => {
     expect(packByLength([], { rows: 8, tokens: 20 })).toEqual([]);
   });

@@ -8,6 +8,7 @@ import type { Completion, GroupedRolloutRequest, RolloutGroup, RolloutRequest } 
 export interface Sampling {
   /** A group's prompts adjacent, as many of each group. */
   readonly prompts: readonly (readonly number[])[];
+  readonly groups: number;
   readonly perPrompt: number;
   /** prompts · perPrompt; a prompt's samples are adjacent. */
   readonly samples: number;
@@ -55,7 +56,7 @@ function sampling(
       }
     }
   });
-  return { prompts, perPrompt, samples, maxNewTokens, temperature, stops, uniforms, factors };
+  return { prompts, groups: groups.length, perPrompt, samples, maxNewTokens, temperature, stops, uniforms, factors };
 }
 
 /** Completions of all rows → those of each group, without the rows that fill it up. */

@@ -68,27 +68,52 @@ describe('an evaluation of eight generations', () => {
     ],
     BAND,
   );
+  const measured = 7;
 
   test('counts', () => {
-    expect(summary).toMatchObject({ n: 8, unique: 5, valid: 6, frontier: 3, passCounts: [1, 1, 1, 1, 0, 0, 0, 0, 1] });
+    expect(summary).toMatchObject({ n: 8, unique: 5, valid: 6, ungraded: 1, frontier: 3 });
+    expect(summary.passCounts).toEqual([1, 1, 1, 1, 0, 0, 0, 0, 1]);
   });
 
-  test('rates, over all and over valid tasks that have their attempts', () => {
-    expect(summary.frontierRate).toBe(3 / 8);
-    expect(summary.frontierInterval).toEqual(wilsonInterval(3, 8));
+  test('rates in band, over all whose attempts are there and over such valid tasks; validity over all', () => {
+    expect(summary.frontierRate).toBe(3 / measured);
+    expect(summary.frontierInterval).toEqual(wilsonInterval(3, measured));
     expect(summary.validity).toBe(6 / 8);
     expect(summary.validityInterval).toEqual(wilsonInterval(6, 8));
     expect(summary.inBandOfValid).toBe(3 / 5);
   });
 
   test('unique frontier: "a b c" and "a b e"', () => {
-    expect(summary.uniqueFrontierRate).toBe(2 / 8);
-    expect(summary.uniqueFrontierInterval).toEqual(wilsonInterval(2, 8));
+    expect(summary.uniqueFrontierRate).toBe(2 / measured);
+    expect(summary.uniqueFrontierInterval).toEqual(wilsonInterval(2, measured));
   });
 
   test('diversity and topics of the valid tasks, repeats kept', () => {
     expect(summary.distinct3).toBeCloseTo(4 / 6, 12); // abc, abd, abe, abf in six texts
     expect(summary.topTopic).toEqual({ name: 'loops', share: 4 / 6, interval: wilsonInterval(4, 6) });
+  });
+});
+
+test('a text whose first occurrence is not graded is decided by its next', () => {
+  const of = (text: string, passes: number | null): Generation => ({
+    type: 'code_o',
+    valid: true,
+    passes,
+    text,
+    topic: 't',
+  });
+  const summary = summariseEvaluation([of('a', null), of('a', 2), of('b', 8), of('c', null)], BAND);
+  expect(summary).toMatchObject({ n: 4, unique: 3, ungraded: 2, frontierRate: 1 / 2, uniqueFrontierRate: 1 / 2 });
+});
+
+test('nothing graded: rates in band are zero with the widest interval, validity stands', () => {
+  const lost = { type: 'code_o', valid: true, passes: null, text: 'a', topic: 't' };
+  expect(summariseEvaluation([lost], BAND)).toMatchObject({
+    ungraded: 1,
+    frontierRate: 0,
+    frontierInterval: [0, 1],
+    inBandOfValid: 0,
+    validity: 1,
   });
 });
 

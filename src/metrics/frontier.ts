@@ -63,22 +63,28 @@ export interface TopTopic {
   readonly interval: Interval;
 }
 
-/** How often generations are valid and in band; "all" is every generation, valid or not. */
+/**
+ * How often generations are valid and in band; "all" is every generation, valid or not. Whether an ungraded task is in band is not known: it
+ * counts neither as in band nor as out of it, so rates in band are over the others. (Only valid tasks can be lost, which leaves the rate over
+ * all a little low, never high.)
+ */
 export interface RateSummary {
   /** All generations. */
   readonly n: number;
   readonly valid: number;
+  /** Valid tasks that lost attempts to failures of the infrastructure, and so are not graded. */
+  readonly ungraded: number;
   /** Tasks in band, repeats counted. */
   readonly frontier: number;
-  /** In band / all, with its Wilson 95% interval. */
+  /** In band / all but the ungraded, with its Wilson 95% interval. */
   readonly frontierRate: number;
   readonly frontierInterval: Interval;
-  /** In band / valid tasks that have all their attempts. */
+  /** In band / valid tasks that are graded. */
   readonly inBandOfValid: number;
   /** Valid / all, with its Wilson 95% interval. */
   readonly validity: number;
   readonly validityInterval: Interval;
-  /** Valid tasks by passed attempts, 0 to K. Its sum falls short of `valid` by the tasks that lost attempts to errors. */
+  /** Graded tasks by passed attempts, 0 to K. */
   readonly passCounts: readonly number[];
   /** Among valid tasks; null when there are none. */
   readonly topTopic: TopTopic | null;
@@ -88,7 +94,7 @@ export interface RateSummary {
 export interface EvaluationSummary extends RateSummary {
   /** Distinct texts among all generations. */
   readonly unique: number;
-  /** Distinct texts in band / all. A text's first occurrence decides, so that a repeat is not another chance. */
+  /** Distinct texts in band / all but the ungraded. A text's first graded occurrence decides, so that a repeat is not another chance. */
   readonly uniqueFrontierRate: number;
   /**
    * Wilson 95% interval of the same count. Repeats make the count of distinct texts vary less than a binomial count, so the interval
@@ -114,9 +120,8 @@ export function summariseEvaluation(
   band: Band,
   options: SummaryOptions = {},
 ): EvaluationSummary {
-  const n = generations.length;
-  const distinct = firstOccurrences(generations);
-  const uniqueFrontier = distinct.filter(
+  const measured = generations.filter((generation) => !isUngraded(generation));
+  const uniqueFrontier = firstOccurrences(measured).filter(
     ({ valid, passes }) => valid && passes !== null && inBand(passes, band),
   ).length;
   const words = generations
@@ -125,9 +130,9 @@ export function summariseEvaluation(
     .map(({ text }) => codeWords(text));
   return {
     ...summariseRates(generations, band),
-    unique: distinct.length,
-    uniqueFrontierRate: share(uniqueFrontier, n),
-    uniqueFrontierInterval: wilsonInterval(uniqueFrontier, n),
+    unique: firstOccurrences(generations).length,
+    uniqueFrontierRate: share(uniqueFrontier, measured.length),
+    uniqueFrontierInterval: wilsonInterval(uniqueFrontier, measured.length),
     selfBleu3: selfBleu3(words),
     distinct3: distinctN(words, 3),
   };
@@ -140,13 +145,15 @@ export function summariseRates(generations: readonly Generation[], band: Band): 
   const valid = generations.filter((generation) => generation.valid);
   const graded = valid.flatMap(({ passes }) => (passes === null ? [] : [passes]));
   const frontier = graded.filter((passes) => inBand(passes, band)).length;
+  const ungraded = valid.length - graded.length;
   const [topTopic] = topicShares(valid.map(({ topic }) => topic));
   return {
     n,
     valid: valid.length,
+    ungraded,
     frontier,
-    frontierRate: share(frontier, n),
-    frontierInterval: wilsonInterval(frontier, n),
+    frontierRate: share(frontier, n - ungraded),
+    frontierInterval: wilsonInterval(frontier, n - ungraded),
     inBandOfValid: share(frontier, graded.length),
     validity: share(valid.length, n),
     validityInterval: wilsonInterval(valid.length, n),
@@ -161,6 +168,9 @@ export function summariseRates(generations: readonly Generation[], band: Band): 
           },
   };
 }
+
+/** Whether a task is valid, and what the solver makes of it not known. */
+const isUngraded = ({ valid, passes }: Generation): boolean => valid && passes === null;
 
 /** Topics with their counts and shares, most frequent first, equals by name. */
 export function topicShares(topics: readonly string[]): TopicShare[] {

@@ -43,6 +43,11 @@ describe('runs at once', () => {
     expect(runsAtOnce(config, 3, 8)).toBe(3);
   });
 
+  it('auto: as memory carries, where each may take as much as it is given', () => {
+    const memory = `${Math.floor(process.availableMemory() / 2 ** 20) + 1024}MiB`;
+    expect(runsAtOnce({ ...config, engine: { ...config.engine, threads: 1, memory } }, 1000, 'auto')).toBe(1);
+  });
+
   it('auto: as processors carry, at least one', () => {
     const wide = { ...config, engine: { ...config.engine, threads: 10_000 } };
     expect(runsAtOnce(wide, 3, 'auto')).toBe(1);

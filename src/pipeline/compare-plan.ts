@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { armTrain, isTrained } from './arm-config.js';
 import type { Config } from './config.js';
+import { engineMemory } from './memory-size.js';
 import { modelFolders } from './model-folders.js';
 import type { PhaseProgress } from './run-channel.js';
 
@@ -63,8 +64,10 @@ export function runsAtOnce(config: Config, seeds: number, parallel: 'auto' | num
   return Math.max(1, Math.min(seeds, processors, memory));
 }
 
-/** Bytes that a run needs, about. */
+/** Bytes that a run needs, about; with a budget it may need all of that. */
 function runMemory(config: Config): number {
+  const { budget } = engineMemory(config.engine);
+  if (budget !== null) return budget;
   const { armPolicies, policy, reference, solver } = modelFolders(config);
   const folders = new Set([policy, reference, ...(solver === null ? [] : [solver]), ...armPolicies.values()]);
   const weights = [...folders].reduce((sum, folder) => sum + weightBytes(folder), 0);

@@ -3,11 +3,11 @@ import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import { POOLINGS } from '../lm/request-checks.js';
-import { MEMORY_SETTINGS } from '../lm/memory.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
 import { armSchema, armTrain, isTrained, needsLabels, smallestReward } from './arm-config.js';
 import type { RewardedArm } from './arm-config.js';
+import { ENGINE_MEMORY } from './memory-size.js';
 import { dockerSchema, SANDBOX_KINDS } from './open-sandbox.js';
 import { solverProblems, solverSchema } from './solver-config.js';
 import { trainSchema } from './train-config.js';
@@ -55,10 +55,11 @@ export const configSchema = z
           .default(2)
           .describe('Threads within an operator on cpu; part of what makes rows equal.'),
         memory: z
-          .enum(MEMORY_SETTINGS)
+          .string()
+          .regex(ENGINE_MEMORY, 'auto, fast, small, or a size with MB, GB, MiB or GiB, such as 24GB')
           .default('auto')
           .describe(
-            'fast: a copy of the weights laid out for each graph, and all activations kept; small: one copy, logits by chunks, layers computed again in the backward pass; auto: by the model’s size.',
+            'fast: a copy of the weights laid out for each graph, and all activations kept; small: one copy, logits by chunks, layers computed again in the backward pass; auto: by the model’s size; a size such as 24GB: as auto, with rollouts, micro-batches and forward passes cut so that the whole run stays within it.',
           ),
       })
       .prefault({}),

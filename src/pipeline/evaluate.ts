@@ -68,7 +68,8 @@ async function evaluateArm(workspace: Workspace, arm: string, adapter: Adapter |
   }
   const summary = summariseEvaluation(armGenerations(workspace, arm), config.band);
   progress.update(generations, generations);
-  progress.done(`${summary.frontier} of ${summary.n} in band`);
+  const { n, frontier, ungraded } = summary;
+  progress.done(`${frontier} of ${n - ungraded} in band${ungraded > 0 ? `, ${ungraded} valid not graded` : ''}`);
 }
 
 /** An arm's fresh generations with their pass counts, in the order they were written. */

@@ -1,7 +1,14 @@
 /** A run's memory, worked out by hand from a tiny decoder's sizes. */
 import { describe, expect, it } from 'vitest';
 import { TINY_LLAMA } from '../../tests/tiny-checkpoint.js';
-import { forwardBytes, parameterBytes, rolloutBytes, trainerBytes, updateBytes } from '../lm/footprint.js';
+import {
+  forwardBytes,
+  parameterBytes,
+  rolloutBytes,
+  rolloutWorkingBytes,
+  trainerBytes,
+  updateBytes,
+} from '../lm/footprint.js';
 import { loadConfig } from './config-file.js';
 import { planMemory } from './plan-memory.js';
 import type { RunMemory } from './plan-memory.js';
@@ -27,7 +34,7 @@ const model = (name: string, settings: readonly string[], config = TINY_LLAMA): 
   problem: null,
 });
 
-function config(arms: Readonly<Record<string, unknown>>) {
+function config(arms: Readonly<Record<string, unknown>>, ...settings: string[]) {
   return loadConfig('pipelines/azr-micro.yaml', [
     'domain.types=[code_o]',
     'policy={maxNewTokens: 10, stops: []}',
@@ -38,6 +45,7 @@ function config(arms: Readonly<Record<string, unknown>>) {
     'band={min: 1, max: 2, of: 4}',
     'sandbox.workers=3',
     `arms=${JSON.stringify(arms)}`,
+    ...settings,
   ]);
 }
 const KEEP_ALL = { headRows: null, recompute: false };
@@ -120,6 +128,24 @@ describe('a budget', () => {
     const { models, fits } = planMemory(config(ARMS), MODELS, EXPECTED, 2 ** 30);
     expect(fits).toBe(false);
     expect(models.flatMap((one) => one!.uses.map(({ sequencesThatFit }) => sequencesThatFit))).toEqual([0, 0, 0, 0]);
+  });
+
+  it('of the configuration cuts what does not fit to what a run would have at once', () => {
+    const free = planMemory(config(ARMS), MODELS, EXPECTED, null);
+    const left = rolloutWorkingBytes(TINY_LLAMA, { prompts: 5, promptTime: 12, samples: 20, newTokens: 6 }) + 1000;
+    const memory = `${(free.process + free.resident + left) / 1e6}MB`;
+    const cut = planMemory(config(ARMS, `engine.memory=${memory}`), MODELS, EXPECTED, null);
+    expect(cut.fits).toBe(true);
+    expect(cut.working).toBeLessThanOrEqual(left);
+    // Whole questions, each with its four attempts; of the others as many as fit.
+    expect(cut.models[1]!.uses[0]).toMatchObject({ sequences: 20, uncut: 256 });
+    for (const { use, sequences, uncut, sequencesThatFit } of cut.models[0]!.uses) {
+      if (use !== 'rollout') expect(sequences, use).toBe(Math.min(uncut, sequencesThatFit!));
+    }
+    // What is given says what fits, not what a run does.
+    const given = planMemory(config(ARMS, `engine.memory=${memory}`), MODELS, EXPECTED, 2 ** 30);
+    expect(given.fits).toBe(false);
+    expect(given.models[1]!.uses[0]).toMatchObject({ sequences: 20, uncut: 256, sequencesThatFit: 0 });
   });
 
   it('cannot be told of a model that is unknown', () => {

@@ -1,27 +1,47 @@
 /** What memory a run takes at most: every model's graphs, and the largest of what they work with, for the longest texts that may come. */
-import { factorCount, forwardBytes, parameterBytes, rolloutBytes, trainerBytes, updateBytes } from '../lm/footprint.js';
+import {
+  factorCount,
+  forwardBytes,
+  rolloutBytes,
+  rolloutWorkingBytes,
+  trainerBytes,
+  updateBytes,
+} from '../lm/footprint.js';
 import type { AdapterLayout } from '../lm/adapter.js';
 import type { DecoderConfig } from '../lm/config.js';
 import { FORWARD_BATCH } from '../lm/engine.js';
 import type { RolloutSize } from '../lm/footprint.js';
-import { memoryPlan } from '../lm/memory.js';
-import type { MemoryPlan } from '../lm/memory.js';
+import { packByLength } from '../lm/packing.js';
 import type { BatchLimits } from '../lm/packing.js';
+import { rolloutParts } from '../lm/rollout-parts.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
-import { RUN_MEMORY } from './compare-plan.js';
-import { ensembleSize, phasesNeeded } from './config.js';
+import { phasesNeeded } from './config.js';
 import type { Config } from './config.js';
-import { policySetting } from './model-folders.js';
+import { engineMemory } from './memory-size.js';
 import type { PlannedModel } from './plan-models.js';
 import type { Expectations } from './plan-work.js';
 import { dealOut } from './propose.js';
+import {
+  graphsOf,
+  isPolicy,
+  isProbed,
+  passBytesOf,
+  planOf,
+  processBytes,
+  residentBytes,
+  trainedBy,
+  weightBytes,
+} from './resident-memory.js';
+import type { SizedModel } from './resident-memory.js';
 
 /** One use of a model, in bytes: its weights as computed with, and what there is beside them. */
 export interface UseMemory {
   readonly use: 'hidden' | 'rollout' | 'update';
   /** Sequences at once and their longest, for people: `32 sequences of 1,500 tokens`. */
   readonly sequences: number;
+  /** Sequences that would be at once if `engine.memory` did not cut them. */
+  readonly uncut: number;
   readonly tokens: number;
   readonly weights: number;
   readonly activations: number;
@@ -51,6 +71,7 @@ export interface RunMemory {
   /** The largest of what a use works with. */
   readonly working: number;
   readonly total: number;
+  /** What it may take: as given, else as `engine.memory` says. */
   readonly budget: number | null;
   /** Null without a budget, or when a model is unknown. */
   readonly fits: boolean | null;
@@ -62,38 +83,40 @@ interface Need {
   readonly sequences: number;
   readonly tokens: number;
   readonly bytes: (sequences: number) => Pick<UseMemory, 'activations' | 'cache' | 'optimiser' | 'gradients'>;
+  /** Sequences of the largest part when those of one pass are cut to so many bytes. */
+  readonly cut: (passBytes: number) => number;
 }
 
-/** @param budget bytes; null: none */
+/** @param given bytes that the run may take; null: what `engine.memory` says, if it says a size */
 export function planMemory(
   config: Config,
   models: readonly PlannedModel[],
   expected: Expectations,
-  budget: number | null,
+  given: number | null,
 ): RunMemory {
-  const known = models.map((model) => model.config && { model: model.config, uses: usesOf(config, model, expected) });
-  const process = RUN_MEMORY + (config.sandbox.workers - 1) * config.domain.limits.memoryMiB * 2 ** 20;
-  const resident = known.reduce((sum, one) => sum + (one ? one.uses.graphs * weightBytes(one.model) : 0), 0);
+  const process = processBytes(config);
+  const resident = residentBytes(config, models);
+  const budget = given ?? engineMemory(config.engine).budget;
   const left = budget === null ? null : budget - process - resident;
-  const memory = known.map((one): ModelMemory | null => {
-    if (!one) return null;
-    const weights = weightBytes(one.model);
-    const uses = one.uses.needs.map(({ use, sequences, tokens, bytes }): UseMemory => {
+  const passBytes = passBytesOf(config, models);
+  const memory = models.map((model): ModelMemory | null => {
+    if (!model.config) return null;
+    const weights = weightBytes(model.config);
+    const uses = needsOf(config, model, expected).map(({ use, sequences: uncut, tokens, bytes, cut }): UseMemory => {
+      const sequences = passBytes === null ? uncut : cut(passBytes);
       const needed = bytes(sequences);
       const total = weights + workingBytes(needed);
       const sequencesThatFit = left === null ? null : mostSequences((n) => workingBytes(bytes(n)), left);
-      return { use, sequences, tokens, weights, ...needed, total, sequencesThatFit };
+      return { use, sequences, uncut, tokens, weights, ...needed, total, sequencesThatFit };
     });
-    return { graphs: one.uses.graphs, resident: one.uses.graphs * weights, uses };
+    const graphs = graphsOf(config, model);
+    return { graphs, resident: graphs * weights, uses };
   });
   const working = Math.max(0, ...memory.flatMap((one) => one?.uses.map((use) => use.total - use.weights) ?? []));
   const total = process + resident + working;
   const fits = budget === null || memory.includes(null) ? null : total <= budget;
   return { models: memory, process, resident, working, total, budget, fits };
 }
-
-/** As they are computed with: float32, whatever they are stored in. */
-const weightBytes = (config: DecoderConfig): number => parameterBytes(config).float32;
 
 const workingBytes = (need: ReturnType<Need['bytes']>): number =>
   need.activations + need.cache + need.optimiser + need.gradients;
@@ -110,52 +133,34 @@ function mostSequences(bytes: (n: number) => number, left: number): number {
   return fits;
 }
 
-function usesOf(config: Config, { settings, config: model }: PlannedModel, expected: Expectations) {
+function needsOf(config: Config, { settings, config: model }: SizedModel, expected: Expectations): Need[] {
   const decoder = model!;
   const needs: Need[] = [];
-  let graphs = 0;
-  const { shareWeights } = planOf(config.engine, decoder);
-  const trained = trainedBy(config, settings);
-  if (settings.some((setting) => setting.endsWith('policy'))) {
+  if (isPolicy(settings)) {
     needs.push(rolloutNeed(decoder, policyRollout(config, expected)));
-    // Without an adapter, and with each layout; where one is trained, its update and the reference of its KL.
-    graphs += 1 + trained.length + (trained.length > 0 ? 2 : 0);
+    const trained = trainedBy(config, settings);
     const heaviest = trained.toSorted((a, b) => factorCount(decoder, b) - factorCount(decoder, a))[0];
     if (heaviest) needs.push(updateNeed(config, decoder, heaviest, expected));
   }
-  if (settings.includes('models.reference') && phasesNeeded(config).probes) {
+  if (isProbed(config, settings)) {
     const tokens = Math.min(decoder.maxPositions, expected.questionTokens + config.policy.maxNewTokens);
     const bytes = (n: number) => ({ ...NO_NEED, activations: forwardBytes(decoder, n, tokens) });
-    const sequences = sequencesWithin(FORWARD_BATCH, tokens);
-    needs.push({ use: 'hidden', sequences, tokens, bytes });
-    // All candidate layers for training, then those of each probe that is used.
-    graphs += 1 + Math.min(config.probe.features.length, ensembleSize(config));
+    needs.push(batchNeed('hidden', FORWARD_BATCH, tokens, bytes));
   }
-  if (settings.includes('models.solver')) {
-    needs.push(rolloutNeed(decoder, solverRollout(config, expected)));
-    graphs += 1;
-  }
-  return { graphs: shareWeights ? 1 : graphs, needs };
+  if (settings.includes('models.solver')) needs.push(rolloutNeed(decoder, solverRollout(config, expected)));
+  return needs;
 }
 
-/** With `auto` as on a GPU, where every graph has weights of its own: the more of the two. */
-const planOf = ({ memory, provider }: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
-  memoryPlan(decoder, memory, provider === 'auto' ? 'cuda' : provider);
-
-/** Sequences of the longest text in one batch. */
-const sequencesWithin = ({ rows, tokens }: BatchLimits, longest: number): number =>
-  Math.max(1, Math.min(rows, Math.floor(tokens / longest)));
+/** Of batches by length, all of them of the longest text. */
+function batchNeed(use: UseMemory['use'], limits: BatchLimits, tokens: number, bytes: Need['bytes']): Need {
+  const longest = Array<number>(limits.rows).fill(tokens);
+  const sequences = packByLength(longest, limits)[0]!.length;
+  const cut = (passBytes: number) =>
+    packByLength(longest, { ...limits, fits: (rows) => workingBytes(bytes(rows)) <= passBytes })[0]!.length;
+  return { use, sequences, tokens, bytes, cut };
+}
 
 const NO_NEED = { activations: 0, cache: 0, optimiser: 0, gradients: 0 };
-
-/** The distinct adapters that are trained on the model of those settings. */
-function trainedBy(config: Config, settings: readonly string[]): AdapterLayout[] {
-  const layouts = Object.entries(config.arms).flatMap(([name, arm]) => {
-    const setting = arm.policy === undefined ? 'models.policy' : policySetting(name);
-    return isTrained(arm) && settings.includes(setting) ? [armTrain(config.train, arm).lora] : [];
-  });
-  return [...new Map(layouts.map((layout) => [JSON.stringify(layout), layout])).values()];
-}
 
 /** The largest rollout of one task type. */
 function policyRollout(config: Config, { promptTokens }: Expectations): RolloutSize {
@@ -180,6 +185,8 @@ function solverRollout(config: Config, { questionTokens }: Expectations): Rollou
 
 function rolloutNeed(decoder: DecoderConfig, size: RolloutSize): Need {
   const perPrompt = size.samples / size.prompts;
+  const promptLengths = Array<number>(size.prompts).fill(size.promptTime);
+  const shape = { promptLengths, groups: 1, perPrompt, maxNewTokens: size.newTokens };
   return {
     use: 'rollout',
     sequences: size.samples,
@@ -187,6 +194,10 @@ function rolloutNeed(decoder: DecoderConfig, size: RolloutSize): Need {
     bytes: (samples) => {
       const prompts = Math.ceil(samples / perPrompt);
       return { ...NO_NEED, ...rolloutBytes(decoder, { ...size, prompts, samples }) };
+    },
+    cut: (passBytes) => {
+      const parts = rolloutParts(shape, (part) => rolloutWorkingBytes(decoder, part) <= passBytes);
+      return Math.max(...parts.map(({ prompts, samples }) => (prompts[1] - prompts[0]) * (samples[1] - samples[0])));
     },
   };
 }
@@ -205,5 +216,5 @@ function updateNeed(
     activations: updateBytes(decoder, layout, [n, tokens], planOf(engine, decoder)),
   });
   const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens };
-  return { use: 'update', sequences: sequencesWithin(limits, tokens), tokens, bytes };
+  return batchNeed('update', limits, tokens, bytes);
 }

@@ -12,11 +12,12 @@ import type { Config } from './config.js';
 import { policySetting } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
+import { expectations } from './plan-expectations.js';
 import { planMemory } from './plan-memory.js';
 import type { RunMemory } from './plan-memory.js';
 import { planModels } from './plan-models.js';
 import type { PlannedModel } from './plan-models.js';
-import { measureSandbox, runBasis, sampleTask } from './plan-rates.js';
+import { measureSandbox, runBasis } from './plan-rates.js';
 import type { RunBasis, SandboxRates } from './plan-rates.js';
 import { secondsLikeRun, secondsOnMachine, timedRows } from './plan-time.js';
 import type { TimedModels } from './plan-time.js';
@@ -28,7 +29,7 @@ export interface PlanOptions {
   readonly config: Config;
   /** Model → its `config.json`, for models that are not here. */
   readonly modelConfigs: ReadonlyMap<string, string>;
-  /** Bytes that the run may take; null: none given. */
+  /** Bytes that the run may take; null: what the configuration says, if it does. */
   readonly memory: number | null;
   /** A run folder whose rates are taken; null: this machine is timed. */
   readonly like: string | null;
@@ -77,11 +78,6 @@ export interface Plan {
   readonly memory: RunMemory;
 }
 
-/** What is taken where no run says better: shares of the generations that are valid, and of the longest texts that are written. */
-const ASSUMED = { validity: 0.6, length: 1 / 3 };
-/** Characters of prose and Python in a token, where no tokenizer is here to ask. */
-const CHARACTERS_PER_TOKEN = 3.5;
-
 export async function plan(options: PlanOptions): Promise<Plan> {
   const { config, memory, like } = options;
   const models = await planModels(config, options.modelConfigs);
@@ -103,35 +99,6 @@ export async function plan(options: PlanOptions): Promise<Plan> {
     totals: totalsOf(phases),
     time: { basis: estimate.basis, uncounted: estimate.uncounted },
     memory: planMemory(config, models, expected, memory),
-  };
-}
-
-function expectations(
-  config: Config,
-  domain: Domain<CodeTask>,
-  basis: RunBasis | null,
-  tokenizerOf: (setting: string) => PlannedModel['tokenizer'],
-): Plan['expected'] {
-  const { policy, solver, domain: settings } = config;
-  const [writer, reader] = [tokenizerOf('models.policy'), tokenizerOf('models.solver')];
-  const count = (tokenizer: PlannedModel['tokenizer'], text: string, chat: 'auto' | 'never') =>
-    tokenizer ? tokenizer.question(text, chat).length : Math.ceil(text.length / CHARACTERS_PER_TOKEN) + 1;
-  const most = (values: readonly number[]) => Math.max(...values);
-  const { inputs, shown } = settings.induction;
-  const around = settings.types.map((type) => {
-    const task = sampleTask(type, inputs, shown);
-    return count(reader, domain.question(task), solver.chat) - count(reader, domain.render(task), 'never') + 1;
-  });
-  return {
-    validity: { label: ASSUMED.validity, train: ASSUMED.validity, evaluate: ASSUMED.validity },
-    taskTokens: Math.ceil(policy.maxNewTokens * ASSUMED.length),
-    answerTokens: Math.ceil(solver.maxNewTokens * ASSUMED.length),
-    ...basis?.expected,
-    promptTokens: most(settings.types.map((type) => count(writer, domain.prompt(type, config.seed), policy.chat))),
-    questionTokens: Math.max(0, most(around)),
-    basis: basis
-      ? 'validity and lengths as in that run'
-      : `assumed: ${ASSUMED.validity * 100}% of the generations valid, texts a third of their longest`,
   };
 }
 

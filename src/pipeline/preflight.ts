@@ -1,4 +1,4 @@
-/** What can be told before any work: whether the models' files are whole, belong together, and have what the settings ask of them. */
+/** What can be told before any work: whether the models' files are whole, belong together, and have what the settings ask of them, and whether all of it fits. */
 import { UserError } from '../errors.js';
 import { factorShapes } from '../lm/adapter.js';
 import { modelName } from '../lm/hub/cache.js';
@@ -7,6 +7,7 @@ import type { ModelFiles } from '../lm/language-model.js';
 import { armTrain, isTrained } from './arm-config.js';
 import type { RewardedArm } from './arm-config.js';
 import type { Config } from './config.js';
+import { checkMemory } from './memory-check.js';
 import { modelFolders, policySetting } from './model-folders.js';
 import type { TrainSettings } from './train-config.js';
 
@@ -44,6 +45,7 @@ export async function checkModels(config: Config): Promise<void> {
       targetsSetting(arm, settings),
     );
   }
+  await checkMemory(config);
 }
 
 async function openModel(setting: string, folder: string): Promise<ModelFiles> {

@@ -8,6 +8,7 @@ import { scoreTexts } from '../probe/probe.js';
 import { sigmoid } from '../reward/band-logit.js';
 import { probeReward } from '../reward/probe-reward.js';
 import type { Config } from './config.js';
+import { engineSettings, scorerPassBytes } from './memory-budget.js';
 import { openSandbox } from './open-sandbox.js';
 import { findModel } from './models.js';
 import { findFile } from './paths.js';
@@ -32,7 +33,8 @@ export async function openRewardScorer({ config, probes: files, reference: folde
     folder === undefined ? 'models.reference' : '--reference',
   );
   const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
-  const engine = await EngineThread.start({ ...config.engine, model: referenceFolder });
+  const bytes = scorerPassBytes(config, referenceFolder, paths.length);
+  const engine = await EngineThread.start({ ...engineSettings(config.engine, bytes), model: referenceFolder });
   try {
     const reference = await LanguageModel.open(engine, referenceFolder);
     const loaded = paths.map((path) => loadProbe(path, reference));

@@ -25,6 +25,7 @@ import { openArmReward } from './arm-reward.js';
 import type { ArmReward } from './arm-reward.js';
 import { insertAttempted } from './attempts.js';
 import { checkpointedState, checkpointPath } from './checkpoints.js';
+import { updateFits } from './memory-budget.js';
 import { isMiningStep, minedBy } from './mining.js';
 import type { MinedTotals } from './mining.js';
 import { propose } from './propose.js';
@@ -217,7 +218,8 @@ async function trainStep(workspace: Workspace, context: StepContext, step: numbe
   const scoreSeconds = clock();
 
   const rollouts = proposals.map(({ prompt, completion }, i) => ({ prompt, ...completion, advantage: advantages[i]! }));
-  const update = await updatePolicy(policy, trainer, rollouts, updateSettings(train));
+  const fits = updateFits(config.engine, policy.config, train.lora, await workspace.passBytes());
+  const update = await updatePolicy(policy, trainer, rollouts, { ...updateSettings(train), fits });
   const updateSeconds = clock();
 
   const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length;

@@ -12,6 +12,7 @@ import type { Solver } from '../solver/solver.js';
 import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
+import { engineSettings, passBytes } from './memory-budget.js';
 import { hashModels, modelFolders, requireSameModels } from './model-folders.js';
 import type { ModelFolders, ModelHashes } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
@@ -61,6 +62,7 @@ export class Workspace {
   readonly #readOnly: boolean;
   #engine: Promise<EngineThread> | null = null;
   readonly #models = new Map<string, Promise<LanguageModel>>();
+  #passBytes: Promise<number | null> | null = null;
   #sandbox: Promise<Sandbox> | null = null;
   #solver: Promise<Solver> | null = null;
 
@@ -136,22 +138,24 @@ export class Workspace {
     if (this.#signal.aborted) throw new Stopped();
   }
 
-  #startEngine(): Promise<EngineThread> {
-    const settings = this.config.engine;
+  /** Bytes that one pass of a model may work with; null without a budget. */
+  passBytes(): Promise<number | null> {
+    return (this.#passBytes ??= passBytes(this.config));
+  }
+
+  async #openEngine(): Promise<EngineThread> {
+    const settings = engineSettings(this.config.engine, await this.passBytes());
     // What is fastest may change from start to start; a run that was begun goes on where it began.
     const begun = this.store.run()?.versions['provider'] as ProviderSetting | undefined;
     const provider = settings.provider === 'auto' ? (begun ?? 'auto') : settings.provider;
-    return (this.#engine ??= EngineThread.start({ ...settings, provider, model: this.#folders.policy }).then(
-      (engine) => {
-        this.progress('engine').done(describeChoice(engine.choice));
-        return engine;
-      },
-    ));
+    const engine = await EngineThread.start({ ...settings, provider, model: this.#folders.policy });
+    this.progress('engine').done(describeChoice(engine.choice));
+    return engine;
   }
 
   /** The run goes on with the provider that began it: another would round its rows differently. */
   async #engineOfRun(): Promise<EngineThread> {
-    const engine = await this.#startEngine();
+    const engine = await (this.#engine ??= this.#openEngine());
     if (this.#readOnly) return engine;
     const { provider } = engine.choice;
     const begun = this.store.recordVersion('provider', provider);

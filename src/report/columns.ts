@@ -27,8 +27,11 @@ export const ARM_COLUMNS: readonly Column<ArmResult>[] = [
   {
     heading: 'unique (95%)',
     meaning: 'Distinct tasks in band / all generations, with the Wilson 95% interval.',
-    value: ({ uniqueFrontierRate, n }) =>
-      `${percent(uniqueFrontierRate)} (${percentRange(wilsonInterval(Math.round(uniqueFrontierRate * n), n))})`,
+    value: ({ uniqueFrontierRate, n, ungraded }) => {
+      const measured = n - ungraded;
+      const interval = wilsonInterval(Math.round(uniqueFrontierRate * measured), measured);
+      return `${percent(uniqueFrontierRate)} (${percentRange(interval)})`;
+    },
   },
   {
     heading: 'in band/valid',
@@ -63,6 +66,20 @@ export const ARM_COLUMNS: readonly Column<ArmResult>[] = [
 ];
 
 const ARM: Column<ArmResult> = ARM_COLUMNS[0]!;
+
+/** The columns, and where there are ungraded tasks a last one that counts them. */
+export function withUngraded<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  ungradedOf: (row: Row) => number,
+): readonly Column<Row>[] {
+  if (!rows.some((row) => ungradedOf(row) > 0)) return columns;
+  const value = (row: Row) => count(ungradedOf(row));
+  return [...columns, { heading: 'ungraded', meaning: UNGRADED, value }];
+}
+
+export const UNGRADED =
+  'Valid tasks that lost attempts to failures of the infrastructure. Whether they are in band is not known: rates in band are over all others.';
 
 /** The counts behind the rates. */
 export const COUNT_COLUMNS: readonly Column<ArmResult>[] = [

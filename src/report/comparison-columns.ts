@@ -1,6 +1,7 @@
 /** The columns of a comparison's tables, for the terminal and the HTML report: a text, a line of detail, and what a pointer shows. */
 import { trialsOf } from './comparison.js';
 import type { ComparedArm, OverSeeds, Rate } from './comparison.js';
+import { UNGRADED } from './columns.js';
 import { liftShare } from './comparison-claims.js';
 import { count, decimal, duration, MISSING, percent, percentRange } from './format.js';
 
@@ -82,6 +83,19 @@ const timeColumn: ComparisonColumn = {
     title: `seeds ${seconds.values.map((value) => duration(value ?? 0)).join(', ')}; n = ${count(n)}`,
   }),
 };
+
+/** The columns, and where there are ungraded tasks a last one that counts them. */
+export function withUngradedTasks(
+  columns: readonly ComparisonColumn[],
+  arms: readonly ComparedArm[],
+): readonly ComparisonColumn[] {
+  if (!arms.some(({ ungraded }) => ungraded > 0)) return columns;
+  const cell = ({ ungraded, n }: ComparedArm): Cell => ({
+    text: count(ungraded),
+    title: `of ${count(n)} over all seeds`,
+  });
+  return [...columns, { heading: 'ungraded', meaning: UNGRADED, cell }];
+}
 
 /** The main table: validity, utility, diversity, cost. */
 export const MAIN_COLUMNS: readonly ComparisonColumn[] = [

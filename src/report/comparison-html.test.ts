@@ -133,6 +133,19 @@ describe('the report of a comparison', () => {
     expect(cellsOf(html)).toEqual(['base', '–<small>– – –</small>', '–<small>– – –</small>', '–', '–', '–']);
   });
 
+  it('counts ungraded tasks where there are any, with rates in band over the others', () => {
+    expect(html).not.toContain('ungraded');
+    // Of a seed’s 400 valid tasks ten in band and ten out of it lost attempts.
+    const lossy = { ...result('base', 0), frontier: 40, passCounts: [340, 40] };
+    const arms = compareArms(SETUPS.slice(0, 1), [{ seed: 0, arms: [lossy] }] as unknown as Results[]);
+    expect(arms[0]).toMatchObject({ n: 500, ungraded: 20, frontierRate: { pooled: { count: 40, of: 480 } } });
+    expect(arms[0]).toMatchObject({ inBandOfValid: { pooled: { count: 40, of: 380 } }, validity: { mean: 0.8 } });
+    const shown = comparison([0]);
+    expect(comparisonHtml({ ...shown, arms, claims: [] })).toContain('<td title="of 500 over all seeds">20');
+    expect(comparisonTable({ ...shown, arms })).toMatch(/ungraded\n.*\nbase .* 20\n/);
+    expect(comparisonTable(shown)).not.toContain('ungraded');
+  });
+
   it('links each seed’s own report, and says which seed is missing', () => {
     expect(html).toContain('<a href="seed-4/report.html">4</a>');
     expect(html).toContain('Seed 9: ended by');

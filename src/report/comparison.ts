@@ -37,9 +37,11 @@ export interface Rate extends OverSeeds {
 export interface ArmRates {
   /** Fresh generations over all seeds. */
   readonly n: number;
-  /** In band / all. */
+  /** Valid tasks among them that lost attempts to failures of the infrastructure; rates in band are over all others. */
+  readonly ungraded: number;
+  /** In band / all but the ungraded. */
   readonly frontierRate: Rate;
-  /** In band / valid. */
+  /** In band / graded. */
   readonly inBandOfValid: Rate;
   readonly validity: Rate;
 }
@@ -47,7 +49,7 @@ export interface ArmRates {
 export interface ComparedArm extends ArmSetup, ArmRates {
   /** Fresh generations of the seed that has fewest. */
   readonly smallestN: number;
-  /** Distinct tasks in band / all; repeats are told apart within a seed. */
+  /** Distinct tasks in band / all but the ungraded; repeats are told apart within a seed. */
   readonly uniqueFrontierRate: Rate;
   /** Mean frontier rate / the base arm's. */
   readonly timesBase: number | null;
@@ -120,7 +122,9 @@ function compareArm(setup: ArmSetup, seeds: readonly ArmResult[], base: readonly
     ...setup,
     ...rates,
     smallestN: Math.min(...seeds.map(({ n }) => n)),
-    uniqueFrontierRate: rate(seeds.map(({ uniqueFrontierRate, n }) => [Math.round(uniqueFrontierRate * n), n])),
+    uniqueFrontierRate: rate(
+      seeds.map((seed) => [Math.round(seed.uniqueFrontierRate * measuredOf(seed)), measuredOf(seed)]),
+    ),
     timesBase: baseMean === 0 ? null : rates.frontierRate.mean! / baseMean,
     lift: overSeeds(seeds.map(({ frontierRate }, i) => frontierRate - base[i]!.frontierRate)),
     topTopicShare: rate(seeds.map(({ topTopic, valid }) => [Math.round((topTopic?.share ?? 0) * valid), valid])),
@@ -155,12 +159,20 @@ function ratesByType(seeds: readonly ArmResult[]): { [type: string]: ArmRates } 
   );
 }
 
-function armRates(seeds: readonly Pick<ArmResult, 'n' | 'valid' | 'frontier' | 'passCounts'>[]): ArmRates {
-  const graded = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+type Counts = Pick<ArmResult, 'n' | 'valid' | 'frontier' | 'passCounts'>;
+
+/** From the pass counts, as results of earlier versions do not tell the ungraded. */
+const gradedOf = ({ passCounts }: Counts): number => passCounts.reduce((sum, count) => sum + count, 0);
+
+/** Generations of which it is known whether they are in band. */
+const measuredOf = (counts: Counts): number => counts.n - counts.valid + gradedOf(counts);
+
+function armRates(seeds: readonly Counts[]): ArmRates {
   return {
     n: seeds.reduce((sum, { n }) => sum + n, 0),
-    frontierRate: rate(seeds.map(({ frontier, n }) => [frontier, n])),
-    inBandOfValid: rate(seeds.map(({ frontier, passCounts }) => [frontier, graded(passCounts)])),
+    ungraded: seeds.reduce((sum, counts) => sum + counts.valid - gradedOf(counts), 0),
+    frontierRate: rate(seeds.map((counts) => [counts.frontier, measuredOf(counts)])),
+    inBandOfValid: rate(seeds.map((counts) => [counts.frontier, gradedOf(counts)])),
     validity: rate(seeds.map(({ valid, n }) => [valid, n])),
   };
 }

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Generation, summariseEvaluation, summariseRates, topicShares } from '../metrics/frontier.js';
+import { wilsonInterval } from '../metrics/interval.js';
+import { percent, percentRange } from './format.js';
 import { reportHtml, writeReport } from './html.js';
 import type { ReportData } from './report-data.js';
 import { type ArmDiversity, armResult, writeResults } from './results.js';
@@ -154,6 +156,24 @@ describe('the report', () => {
     expect(several).toContain(
       '<td>code_i</td><td class="wide">propel</td><td>100</td><td>80.0%</td><td>40.0% (30.9–49.8)</td><td>50.0%</td>',
     );
+  });
+
+  test('counts ungraded tasks in every table of rates where there are any, and nowhere else', () => {
+    expect(html).not.toContain('ungraded');
+    // Two of the forty tasks in band lost attempts: 38 of 98 are in band.
+    const rows = arms.propel.map((row, i) => (i < 2 ? { ...row, passes: null } : row));
+    const [base, propel] = data.results.arms;
+    const lossy = { ...propel!, ...summariseEvaluation(rows, BAND) };
+    const typed = [base!, lossy].map((arm) => {
+      const rates = summariseRates(arm === lossy ? rows : arms.base, BAND);
+      return { ...arm, byType: { code_o: rates, code_i: rates } };
+    });
+    const shown = reportHtml({ ...data, results: { ...data.results, arms: typed } });
+    expect(unbalanced(shown)).toEqual([]);
+    expect(shown.match(/>ungraded</g)).toHaveLength(3);
+    expect(shown).toContain('<td>propel</td><td>100</td><td>100</td><td>80</td><td>38</td><td>3</td><td>2</td>');
+    expect(shown).toContain(`<td>${percent(38 / 98)} (${percentRange(wilsonInterval(38, 98))})</td>`);
+    expect(shown).not.toMatch(/NaN|Infinity|undefined/);
   });
 
   test('has a plot for each question', () => {

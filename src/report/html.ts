@@ -1,7 +1,7 @@
 /** `report.html`: one file without outside parts, tables and plots of a run. */
 import { disjoint } from '../metrics/interval.js';
 import { writeFileAtomic } from '../store/files.js';
-import { ARM_COLUMNS, type Column, COUNT_COLUMNS, DIVERSITY_COLUMNS, TYPE_COLUMNS } from './columns.js';
+import { ARM_COLUMNS, type Column, COUNT_COLUMNS, DIVERSITY_COLUMNS, TYPE_COLUMNS, withUngraded } from './columns.js';
 import { decimal, duration, MISSING, percent } from './format.js';
 import { calibrationFigure, trainingFigures } from './figures.js';
 import { diversityFigures, outcomeFigures, type Series } from './outcome-figures.js';
@@ -38,9 +38,9 @@ function resultsSection(data: ReportData, series: Series): string {
   const { arms } = data.results;
   return `<h2>Results</h2>
 ${comparison(arms)}
-${tableOf(ARM_COLUMNS, arms)}
+${tableOf(withUngraded(ARM_COLUMNS, arms, ungradedOf), arms)}
 <p class="soft">Hover over a heading for its meaning.</p>
-<details><summary>Counts</summary>${tableOf(COUNT_COLUMNS, arms)}</details>
+<details><summary>Counts</summary>${tableOf(withUngraded(COUNT_COLUMNS, arms, ungradedOf), arms)}</details>
 ${outcomeFigures(data, series)}`;
 }
 
@@ -51,8 +51,11 @@ function typesSection({ arms }: Results): string {
   const rows = types.flatMap((type) =>
     arms.flatMap(({ name, byType }) => (byType[type] === undefined ? [] : [{ type, arm: name, rates: byType[type] }])),
   );
-  return `<h3>By task type</h3>\n${tableOf(TYPE_COLUMNS, rows, 1)}`;
+  const columns = withUngraded(TYPE_COLUMNS, rows, ({ rates }) => rates.ungraded);
+  return `<h3>By task type</h3>\n${tableOf(columns, rows, 1)}`;
 }
+
+const ungradedOf = ({ ungraded }: ArmResult): number => ungraded;
 
 function diversitySection(data: ReportData, series: Series): string {
   const { arms, topicRules } = data.results;

@@ -21,7 +21,6 @@ export function outcomeFigures(data: ReportData, series: Series): string {
     value: trials === 0 ? 0 : successes / trials,
     interval: wilsonInterval(successes, trials),
   });
-  const graded = ({ passCounts }: ArmResult): number => passCounts.reduce((sum, count) => sum + count, 0);
   return `<div class="figures">
 ${figure(
   '',
@@ -29,10 +28,10 @@ ${figure(
   'Marks are rates, lines 95% intervals; arms whose intervals do not overlap differ.',
   '',
   rates('Frontier rate and unique frontier rate of each arm with 95% intervals', [
-    { heading: 'In band / all', rows: arms.map((arm) => row(arm, arm.frontier, arm.n)) },
+    { heading: 'In band / all', rows: arms.map((arm) => row(arm, arm.frontier, measuredOf(arm))) },
     {
       heading: 'Distinct in band / all',
-      rows: arms.map((arm) => row(arm, Math.round(arm.uniqueFrontierRate * arm.n), arm.n)),
+      rows: arms.map((arm) => row(arm, Math.round(arm.uniqueFrontierRate * measuredOf(arm)), measuredOf(arm))),
     },
   ]),
 )}
@@ -42,13 +41,16 @@ ${figure(
   'In band / all is the product of the two, but for tasks that lost attempts to errors.',
   '',
   rates('In band of valid, and validity of each arm with 95% intervals', [
-    { heading: 'In band / valid', rows: arms.map((arm) => row(arm, arm.frontier, graded(arm))) },
+    { heading: 'In band / valid', rows: arms.map((arm) => row(arm, arm.frontier, arm.valid - arm.ungraded)) },
     { heading: 'Valid / all', rows: arms.map((arm) => row(arm, arm.valid, arm.n)) },
   ]),
 )}
 </div>
 ${figure('wide', 'Solver passes', 'Shares of each arm’s generations; an arm adds up to 100%.', '', passCounts(data))}`;
 }
+
+/** Generations of which it is known whether they are in band. */
+const measuredOf = ({ n, ungraded }: ArmResult): number => n - ungraded;
 
 function rates(description: string, groups: readonly IntervalGroup[]): string {
   return intervalPlot({
@@ -65,9 +67,9 @@ function passCounts({ results, band }: ReportData): string {
     description: 'Share of generations by the number of attempts that the solver passed, for each arm',
     columnName: `attempts passed, of ${band.of}`,
     columns: ['invalid', ...Array.from({ length: band.of + 1 }, (_, passes) => String(passes))],
-    rows: results.arms.map(({ name, n, valid, passCounts: counts }) => ({
-      name,
-      values: [n - valid, ...counts].map((count) => count / Math.max(1, n)),
+    rows: results.arms.map((arm) => ({
+      name: arm.name,
+      values: [arm.n - arm.valid, ...arm.passCounts].map((count) => count / Math.max(1, measuredOf(arm))),
     })),
     framed: { first: band.min + 1, last: band.max + 1, note: 'in band' },
   });

@@ -11,22 +11,27 @@ import type { Json } from '../store/rows.js';
 export interface ArmResult {
   readonly name: string;
   readonly seed: number;
-  /** Fresh generations, how many of them are distinct, how many valid, how many in band. */
+  /** Fresh generations, how many of them are distinct, how many valid. */
   readonly n: number;
   readonly unique: number;
   readonly valid: number;
+  /** Valid tasks that lost attempts to failures of the infrastructure: whether they are in band is not known. */
+  readonly ungraded: number;
+  /** Graded tasks in band. */
   readonly frontier: number;
-  /** In band / all, and its Wilson 95% interval. */
+  /** In band / all but the ungraded (n − ungraded), and its Wilson 95% interval. */
   readonly frontierRate: number;
   readonly frontierInterval: Interval;
-  /** Distinct tasks in band / all. */
+  /** Distinct tasks in band / all but the ungraded. */
   readonly uniqueFrontierRate: number;
   /** Valid tasks and tasks in band that are not new: the run has labelled them, or the arm wrote them in its training. */
   readonly seenBefore: { readonly valid: number; readonly frontier: number };
+  /** In band / valid tasks that are graded. */
   readonly inBandOfValid: number;
+  /** Valid / all. */
   readonly validity: number;
   readonly validityInterval: Interval;
-  /** Valid tasks by passed attempts, 0 to K. */
+  /** Graded tasks by passed attempts, 0 to K. */
   readonly passCounts: readonly number[];
   readonly selfBleu3: number | null;
   readonly distinct3: number | null;
@@ -110,6 +115,7 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
     n: summary.n,
     unique: summary.unique,
     valid: summary.valid,
+    ungraded: summary.ungraded,
     frontier: summary.frontier,
     frontierRate: summary.frontierRate,
     frontierInterval: summary.frontierInterval,

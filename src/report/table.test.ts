@@ -41,6 +41,7 @@ test("an arm's entry in results.json has these fields, in this order", () => {
     'n',
     'unique',
     'valid',
+    'ungraded',
     'frontier',
     'frontierRate',
     'frontierInterval',
@@ -89,6 +90,15 @@ test('an arm a column where it is not', () => {
   expect(lines[2]).toBe('validity                   50.0%             50.0%');
   expect(lines[3]).toBe('frontier (95%)  25.0% (4.6–69.9)  25.0% (4.6–69.9)');
   expect(lines).toHaveLength(12);
+});
+
+test('counts ungraded tasks where there are any, and rates over the others', () => {
+  const lossy = { ...base, name: 'lossy', ungraded: 1, frontierRate: 1 / 3, uniqueFrontierRate: 1 / 3 };
+  const [headings, , own, other] = armsTable([base, lossy], 200).split('\n');
+  expect(headings).toMatch(/ time {2}ungraded$/);
+  expect(own).toMatch(/ 25\.0% \(4\.6–69\.9\) .* 0$/);
+  // One of three: Wilson's interval.
+  expect(other).toMatch(/ 33\.3% \(6\.1–79\.2\) {2}.* 1$/);
 });
 
 test('numbers as people read them', () => {

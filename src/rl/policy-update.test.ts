@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RunError } from '../errors.js';
 import { policyBatch, updatePolicy } from './policy-update.js';
+import type { UpdateSettings } from './policy-update.js';
 
 describe('policyBatch', () => {
   const batch = policyBatch([
@@ -55,32 +56,54 @@ describe('updatePolicy', () => {
     expect(await update(0.5, 2)).toEqual({ loss: 1, klPerSequence: 3, entropy: 1, gradientNorm: 2, clippedShare: 0.5 });
   });
 
-  it('cuts micro-batches by length, within sequences and tokens', async () => {
-    const lengths = [4, 1, 2, 3, 9];
-    const written = lengths.map((n) => ({
+  describe('cuts micro-batches by length', () => {
+    const written = [4, 1, 2, 3, 9].map((n) => ({
       prompt: [1],
       tokens: Array<number>(n).fill(3),
       logProbs: new Float32Array(n),
       advantage: 1,
     }));
-    const shapes: [number, number][] = [];
-    await updatePolicy(
-      { logProbs: async ({ batch, time }) => new Float32Array(batch * time) },
-      {
-        accumulate: async ({ batch, time }) => {
-          shapes.push([batch, time]);
-          return { loss: 0, klSum: 0, entropySum: 0, clipped: 0, logProbs: new Float32Array(0) };
+    /** [sequences, time] of the passes that gradients are gathered in, and of those for the reference. */
+    const passes = async (limits: Partial<UpdateSettings>) => {
+      const shapes = { update: [] as number[][], reference: [] as number[][] };
+      await updatePolicy(
+        {
+          logProbs: async ({ batch, time }) => {
+            shapes.reference.push([batch, time]);
+            return new Float32Array(batch * time);
+          },
         },
-        step: async () => ({ gradientNorm: 1 }),
-      },
-      written,
-      { ...settings, microBatch: 3, microBatchTokens: 10 },
-    );
-    expect(shapes).toEqual([
-      [3, 3],
-      [1, 4],
-      [1, 9],
-    ]);
+        {
+          accumulate: async ({ batch, time }) => {
+            shapes.update.push([batch, time]);
+            return { loss: 0, klSum: 0, entropySum: 0, clipped: 0, logProbs: new Float32Array(0) };
+          },
+          step: async () => ({ gradientNorm: 1 }),
+        },
+        written,
+        { ...settings, ...limits },
+      );
+      expect(shapes.reference).toEqual(shapes.update);
+      return shapes.update;
+    };
+
+    it('within sequences and tokens', async () => {
+      expect(await passes({ microBatch: 3, microBatchTokens: 10 })).toEqual([
+        [3, 3],
+        [1, 4],
+        [1, 9],
+      ]);
+    });
+
+    it('within what fits into memory', async () => {
+      const fits = (rows: number, longest: number) => rows * longest <= 4;
+      expect(await passes({ microBatch: 8, fits })).toEqual([
+        [2, 2],
+        [1, 3],
+        [1, 4],
+        [1, 9],
+      ]);
+    });
   });
 
   it('stops when training has diverged, and says what to do', async () => {

@@ -21,6 +21,8 @@ export interface UpdateSettings {
   readonly microBatch: number;
   /** Tokens in one such pass at most, padding included. */
   readonly microBatchTokens: number;
+  /** Whether one of so many sequences fits into memory at the length of the longest. */
+  readonly fits?: BatchLimits['fits'];
   /** ε of the clipped ratio, β of the KL term, c of the entropy bonus. */
   readonly clip: number;
   readonly kl: number;
@@ -54,6 +56,7 @@ export async function updatePolicy(
   const batches = await microBatches(policy, rollouts, {
     rows: settings.microBatch,
     tokens: settings.microBatchTokens,
+    fits: settings.fits,
   });
   const tokens = rollouts.reduce((sum, r) => sum + r.tokens.length, 0);
   const loss = { tokens, clip: settings.clip, kl: settings.kl, entropy: settings.entropy };

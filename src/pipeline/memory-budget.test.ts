@@ -1,0 +1,58 @@
+/** A run's budget of memory: what it leaves for a pass, and what an update is cut by. */
+import { describe, expect, it } from 'vitest';
+import { findFile } from './paths.js';
+import { openCheckpoint } from '../lm/checkpoint.js';
+import { trainerBytes, updateBytes } from '../lm/footprint.js';
+import { loadConfig } from './config-file.js';
+import { engineSettings, passBytes, scorerPassBytes, updateFits } from './memory-budget.js';
+import { refusal } from '../../tests/refusal.js';
+
+const micro = (memory: string, ...settings: string[]) =>
+  loadConfig('pipelines/azr-micro.yaml', [`engine.memory=${memory}`, ...settings]);
+const GENERATOR = 'data/micro-world/generator';
+/** 638,848 parameters in 7 graphs: rollouts without and with an adapter, update, its reference, candidates and two probes' features. */
+const WEIGHTS = 4 * (7 * 638_848 + 839_808);
+/** Node.js and ONNX Runtime, and the second worker of the sandbox. */
+const PROCESS = 1.1 * 2 ** 30 + 64 * 2 ** 20;
+
+describe('what is left for a pass', () => {
+  it('is the budget without process, sandbox and the weights of all graphs', async () => {
+    expect(await passBytes(micro('2GB'))).toBe(2e9 - PROCESS - WEIGHTS);
+    expect(await passBytes(micro('auto'))).toBeNull();
+  });
+
+  it('goes to the engine with models planned by their size', () => {
+    expect(engineSettings(micro('2GB').engine, 5)).toEqual({
+      provider: 'cpu',
+      threads: 2,
+      memory: 'auto',
+      passBytes: 5,
+    });
+    expect(engineSettings(micro('small').engine, null)).toEqual({ provider: 'cpu', threads: 2, memory: 'small' });
+  });
+
+  it('beside a reward server’s reference alone, a graph a probe', async () => {
+    const reference = findFile(GENERATOR, 'models.reference');
+    expect(scorerPassBytes(micro('2GB'), reference, 3)).toBe(2e9 - PROCESS - 3 * 4 * 638_848);
+    expect(scorerPassBytes(micro('fast'), reference, 3)).toBeNull();
+    expect(refusal(() => scorerPassBytes(micro('1GB'), reference, 3))).toBe(
+      "UserError: engine.memory: 1GB is less than the 1.2 GiB of process, sandbox and the reference's weights; raise it",
+    );
+  });
+});
+
+describe('an update', () => {
+  const layout = micro('auto').train.lora;
+  const { config: model } = openCheckpoint(findFile(GENERATOR, 'models.policy'));
+
+  it('is cut by what it works with, the optimiser’s state beside it', () => {
+    const { optimiser, gradients } = trainerBytes(model, layout);
+    const bytes = updateBytes(model, layout, [4, 90], { headRows: null, recompute: false }) + optimiser + gradients;
+    const fits = updateFits(micro('2GB').engine, model, layout, bytes)!;
+    expect([fits(4, 90), fits(5, 90), fits(4, 91)]).toEqual([true, false, false]);
+  });
+
+  it('is not cut without a budget', () => {
+    expect(updateFits(micro('auto').engine, model, layout, null)).toBeUndefined();
+  });
+});

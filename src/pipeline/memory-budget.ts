@@ -1,0 +1,54 @@
+/** What the passes of a run are cut by, so that it stays within `engine.memory`. */
+import { UserError } from '../errors.js';
+import type { AdapterLayout } from '../lm/adapter.js';
+import { openCheckpoint } from '../lm/checkpoint.js';
+import type { DecoderConfig } from '../lm/config.js';
+import type { EngineSettings } from '../lm/engine.js';
+import { trainerBytes, updateBytes } from '../lm/footprint.js';
+import type { BatchLimits } from '../lm/packing.js';
+import type { Config } from './config.js';
+import { engineMemory, sizeText } from './memory-size.js';
+import { planModels } from './plan-models.js';
+import { passBytesOf, planOf, processBytes, weightBytes } from './resident-memory.js';
+
+/** Bytes that one pass of a model may work with beside all weights; null without a budget. */
+export async function passBytes(config: Config): Promise<number | null> {
+  if (engineMemory(config.engine).budget === null) return null;
+  return passBytesOf(config, await planModels(config, new Map()));
+}
+
+/**
+ * The same where the reference alone is held, with a graph a probe.
+ * @throws UserError when its weights alone take more than `engine.memory`
+ */
+export function scorerPassBytes(config: Config, reference: string, probes: number): number | null {
+  const { budget } = engineMemory(config.engine);
+  if (budget === null) return null;
+  const { config: model } = openCheckpoint(reference);
+  const held = processBytes(config) + weightBytes(model) * (planOf(config.engine, model).shareWeights ? 1 : probes);
+  if (budget > held) return budget - held;
+  throw new UserError(
+    `engine.memory: ${config.engine.memory} is less than the ${sizeText(held)} of process, sandbox and the reference's weights; raise it`,
+  );
+}
+
+/** The engine's settings, as those of a configuration give them. */
+export function engineSettings(
+  { provider, threads, memory }: Config['engine'],
+  bytes: number | null,
+): Pick<EngineSettings, 'provider' | 'threads' | 'memory' | 'passBytes'> {
+  return { provider, threads, memory: engineMemory({ memory }).setting, ...(bytes !== null && { passBytes: bytes }) };
+}
+
+/** Whether an update of so many sequences, the optimiser's state beside it, stays within a pass's bytes. */
+export function updateFits(
+  engine: Config['engine'],
+  model: DecoderConfig,
+  layout: AdapterLayout,
+  bytes: number | null,
+): BatchLimits['fits'] {
+  if (bytes === null) return undefined;
+  const { optimiser, gradients } = trainerBytes(model, layout);
+  const plan = planOf(engine, model);
+  return (rows, longest) => optimiser + gradients + updateBytes(model, layout, [rows, longest], plan) <= bytes;
+}

@@ -1,0 +1,67 @@
+/** What a run holds in memory all the time, and what a budget leaves beside it. */
+import { parameterBytes } from '../lm/footprint.js';
+import type { AdapterLayout } from '../lm/adapter.js';
+import type { DecoderConfig } from '../lm/config.js';
+import { memoryPlan } from '../lm/memory.js';
+import type { MemoryPlan } from '../lm/memory.js';
+import { armTrain, isTrained } from './arm-config.js';
+import { RUN_MEMORY } from './compare-plan.js';
+import { ensembleSize, phasesNeeded } from './config.js';
+import type { Config } from './config.js';
+import { engineMemory } from './memory-size.js';
+import { policySetting } from './model-folders.js';
+import type { PlannedModel } from './plan-models.js';
+
+/** A model's part in a memory's plan. */
+export type SizedModel = Pick<PlannedModel, 'settings' | 'config'>;
+
+/** Bytes that one pass of a model may work with, so that the run stays within `engine.memory`; null where that is no size. */
+export function passBytesOf(config: Config, models: readonly SizedModel[]): number | null {
+  const { budget } = engineMemory(config.engine);
+  return budget === null ? null : budget - processBytes(config) - residentBytes(config, models);
+}
+
+/** Node.js, ONNX Runtime and the sandbox. */
+export function processBytes({ sandbox, domain }: Pick<Config, 'sandbox' | 'domain'>): number {
+  return RUN_MEMORY + (sandbox.workers - 1) * domain.limits.memoryMiB * 2 ** 20;
+}
+
+export const residentBytes = (config: Config, models: readonly SizedModel[]): number =>
+  models.reduce((sum, model) => sum + (model.config ? graphsOf(config, model) * weightBytes(model.config) : 0), 0);
+
+/** As they are computed with: float32, whatever they are stored in. */
+export const weightBytes = (config: DecoderConfig): number => parameterBytes(config).float32;
+
+/** Graphs of a model that a whole run holds at once, each with weights of its own. */
+export function graphsOf(config: Config, { settings, config: decoder }: SizedModel): number {
+  if (planOf(config.engine, decoder!).shareWeights) return 1;
+  let graphs = 0;
+  if (isPolicy(settings)) {
+    const layouts = trainedBy(config, settings).length;
+    // Without an adapter, and with each layout; where one is trained, its update and the reference of its KL.
+    graphs += 1 + layouts + (layouts > 0 ? 2 : 0);
+  }
+  // All candidate layers for training, then those of each probe that is used.
+  if (isProbed(config, settings)) graphs += 1 + Math.min(config.probe.features.length, ensembleSize(config));
+  if (settings.includes('models.solver')) graphs += 1;
+  return graphs;
+}
+
+export const isPolicy = (settings: readonly string[]): boolean =>
+  settings.some((setting) => setting.endsWith('policy'));
+
+export const isProbed = (config: Config, settings: readonly string[]): boolean =>
+  settings.includes('models.reference') && phasesNeeded(config).probes;
+
+/** With `auto` as on a GPU, where every graph has weights of its own: the more of the two. */
+export const planOf = (engine: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
+  memoryPlan(decoder, engineMemory(engine).setting, engine.provider === 'auto' ? 'cuda' : engine.provider);
+
+/** The distinct adapters that are trained on the model of those settings. */
+export function trainedBy(config: Config, settings: readonly string[]): AdapterLayout[] {
+  const layouts = Object.entries(config.arms).flatMap(([name, arm]) => {
+    const setting = arm.policy === undefined ? 'models.policy' : policySetting(name);
+    return isTrained(arm) && settings.includes(setting) ? [armTrain(config.train, arm).lora] : [];
+  });
+  return [...new Map(layouts.map((layout) => [JSON.stringify(layout), layout])).values()];
+}
