@@ -72,7 +72,7 @@ function modelConfigOption(): Option {
 
 function givenSize(text: string): number {
   const bytes = memorySize(text);
-  if (bytes === null) throw new InvalidArgumentError('Give a number with MB, GB, MiB or GiB.');
+  if (bytes === null) throw new InvalidArgumentError('Give a size above 0 with its unit, such as 80GiB or 24GB.');
   return bytes;
 }
 
@@ -168,7 +168,8 @@ function describeUse({
 function verdict({ sequences, sequencesThatFit }: UseMemory): string {
   if (sequencesThatFit === null) return '';
   if (sequencesThatFit >= sequences) return 'fits';
-  return sequencesThatFit === 0 ? 'does not fit' : `does not fit: ${count(sequencesThatFit)} at once would`;
+  const would = sequencesThatFit === 0 ? '' : `: ${count(sequencesThatFit)} at once would`;
+  return `does not fit beside all weights${would}`;
 }
 
 function describeMemory({ models, process, resident, working, total, budget, fits }: RunMemory): string[] {

@@ -56,7 +56,7 @@ export const configSchema = z
           .describe('Threads within an operator on cpu; part of what makes rows equal.'),
         memory: z
           .string()
-          .regex(ENGINE_MEMORY, 'auto, fast, small, or a size with MB, GB, MiB or GiB, such as 24GB')
+          .regex(ENGINE_MEMORY, 'auto, fast, small, or a size with its unit, such as 24GB or 24GiB')
           .default('auto')
           .describe(
             'fast: a copy of the weights laid out for each graph, and all activations kept; small: one copy, logits by chunks, layers computed again in the backward pass; auto: by the model’s size; a size such as 24GB: as auto, with rollouts, micro-batches and forward passes cut so that the whole run stays within it.',

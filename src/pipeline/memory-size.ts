@@ -2,16 +2,18 @@
 import { MEMORY_SETTINGS } from '../lm/memory.js';
 import type { MemorySetting } from '../lm/memory.js';
 
-const UNITS: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9, MiB: 2 ** 20, GiB: 2 ** 30 };
-const SIZE = String.raw`(\d+(?:\.\d+)?)\s*(MB|GB|MiB|GiB)`;
+/** Powers of a thousand, and with an i of 1024: `24GB`, `24GiB`, `24gb`, `24Gi`. */
+const SIZE = String.raw`(?=[\d.]*[1-9])(\d+(?:\.\d+)?)\s*([MmGgTt])([Ii])?[Bb]?`;
+const POWER: Readonly<Record<string, number>> = { m: 2, g: 3, t: 4 };
 
 /** What `engine.memory` may be. */
 export const ENGINE_MEMORY = new RegExp(`^(?:${MEMORY_SETTINGS.join('|')}|${SIZE})$`);
 
-/** `24GiB` → bytes; null for what is no size. */
+/** `24GiB` → bytes; null for what is no size, or none at all. */
 export function memorySize(text: string): number | null {
-  const [, number, unit] = new RegExp(`^${SIZE}$`).exec(text) ?? [];
-  return number === undefined ? null : Number(number) * UNITS[unit!]!;
+  const [, number, letter, binary] = new RegExp(`^${SIZE}$`).exec(text) ?? [];
+  if (number === undefined) return null;
+  return Number(number) * (binary === undefined ? 1000 : 1024) ** POWER[letter!.toLowerCase()]!;
 }
 
 /** Bytes → `1.5 GiB`. */

@@ -2,11 +2,13 @@
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Domain } from '../domain/domain.js';
+import { RunError } from '../errors.js';
 import { parameterCount } from '../lm/config.js';
 import { factorCount, parameterBytes } from '../lm/footprint.js';
 import { measureMachine } from '../onnx/machine-rates.js';
 import type { MachineRates } from '../onnx/machine-rates.js';
 import { chooseProvider } from '../onnx/providers.js';
+import type { ExecutionProvider } from '../onnx/session.js';
 import { armTrain, isTrained } from './arm-config.js';
 import type { Config } from './config.js';
 import { policySetting } from './model-folders.js';
@@ -129,7 +131,7 @@ async function onThisMachine(
   const timed: TimedModels = { policy, reference, solver };
   const none = { check: 0, grade: 0 };
   return {
-    basis: `a timing of ${machine.provider} here, ${machine.threads} threads${sandbox ? ', and of the sandbox' : ''}`,
+    basis: `a timing of ${machine.provider} here${machine.instead}, ${machine.threads} threads${sandbox ? ', and of the sandbox' : ''}`,
     uncounted: [
       ...(solver === null ? ['the attempts of the endpoint'] : []),
       ...(sandbox === null ? ['the sandbox, which cannot start'] : []),
@@ -139,9 +141,17 @@ async function onThisMachine(
   };
 }
 
-async function timeMachine({ engine, ...config }: Config): Promise<MachineRates> {
-  const { provider } = await chooseProvider(engine.provider);
-  return measureMachine(provider, engine.threads, timedRows({ engine, ...config }));
+/** With the provider of the configuration; where that is not here, as of a plan for another machine, with cpu. */
+async function timeMachine(config: Config): Promise<MachineRates & { readonly instead: string }> {
+  const { provider: wanted, threads } = config.engine;
+  const [provider, instead] = await chooseProvider(wanted).then(
+    ({ provider: chosen }): [ExecutionProvider, string] => [chosen, ''],
+    (error: unknown): [ExecutionProvider, string] => {
+      if (!(error instanceof RunError) || wanted === 'cpu') throw error;
+      return ['cpu', `, as ${wanted} is not`];
+    },
+  );
+  return { ...(await measureMachine(provider, threads, timedRows(config))), instead };
 }
 
 async function timeSandbox(
