@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { testProvider } from '../onnx/self-test.js';
 import { EXECUTION_PROVIDERS, Session } from '../onnx/session.js';
 import type { Dialect } from '../onnx/graph.js';
@@ -16,6 +16,8 @@ import type { Adapter, AdapterLayout } from './adapter.js';
 import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { Engine } from './engine.js';
+import type { EngineSettings } from './engine.js';
+import { memoryPlan } from './memory.js';
 import type { RolloutRequest } from './request-checks.js';
 import { completionsByGroup, groupedSampling, singleSampling } from './sampling.js';
 import type { Sampling } from './sampling.js';
@@ -147,7 +149,10 @@ async function stepwiseOnCpu(
     return Session.create(g, settings);
   };
   const [prompt, step] = [await compile(emitPrompts), await compile(emitStep)];
-  const completions = await stepRollout({ prompt, step }, sampling);
+  const completions = await stepRollout(
+    { prompt: (feeds) => prompt.run(feeds), step: (feeds) => step.run(feeds) },
+    sampling,
+  );
   await prompt.release();
   await step.release();
   return completions;
@@ -155,6 +160,41 @@ async function stepwiseOnCpu(
 
 describe.each(others)('%s', (provider) => {
   const here = reasons.get(provider) === null;
+
+  it.runIf(here)(
+    'does with as little memory as it can what cpu does, with one copy of the weights where it has an If',
+    async () => {
+      const folder = folderOf('llama');
+      const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected;
+      const adapter = readAdapter(join(folder, 'adapter'), openCheckpoint(folder).config);
+      const batch = policyBatch(expected, 'adapter');
+      const tokens = batch.mask.reduce((a, b) => a + b, 0);
+      const work = async (settings: EngineSettings) => {
+        const engine = await Engine.create(settings);
+        const compiled = vi.spyOn(Session, 'create');
+        const { report, gradients } = await update(engine, folder, adapter.factors, adapter, [
+          batch,
+          { ...expected.loss, tokens },
+        ]);
+        const samples = await engine.rollout(folder, fixedRequest(adapter));
+        const logProbs = await engine.logProbs(folder, batch, null);
+        const sessions = compiled.mock.calls.length;
+        compiled.mockRestore();
+        await engine.close();
+        return { report, gradients, samples, logProbs, sessions };
+      };
+      const reference = await work(settingsOf('cpu'));
+      const small = await work({ ...settingsOf(provider), memory: 'small' });
+      expectClose('loss', [small.report.loss], Float32Array.of(reference.report.loss));
+      for (const [name, { data }] of reference.gradients) {
+        expectClose(`gradient of ${name}`, small.gradients.get(name)!.data, data, largest(data));
+      }
+      expect(small.samples.map((sample) => sample.tokens)).toEqual(reference.samples.map((sample) => sample.tokens));
+      expectClose('log-probabilities', small.logProbs, reference.logProbs);
+      // AdamW and the sum of gradients have sessions of their own.
+      if (memoryPlan(openCheckpoint(folder).config, 'small', provider).shareWeights) expect(small.sessions).toBe(2 + 1);
+    },
+  );
 
   describe.runIf(here).each(FAMILIES)('on a small %s', (family) => {
     const folder = folderOf(family);

@@ -6,7 +6,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ProviderChoice, ProviderSetting } from '../onnx/providers.js';
 import { floatData, floats, hasLoop, integers } from '../onnx/session.js';
-import type { SessionSettings, Tensor } from '../onnx/session.js';
+import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
 import { layoutKey } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
 import { openCheckpoint } from './checkpoint.js';
@@ -183,31 +183,28 @@ class Model {
   }
 
   async #samplePart(sampling: Sampling, layout: AdapterLayout | null, adapters: number | null): Promise<Completion[]> {
-    if (hasLoop(this.sessions.settings.provider)) {
-      const graph = this.#rolloutGraph(layout, adapters);
-      return loopRollout((feeds) => this.sessions.run(graph, feeds), sampling);
-    }
-    const graph = (part: string, emit: typeof emitPrompts): ModelGraph => ({
-      key: graphKey(part, layout, adapters),
-      emit: (g, weights) => emit(g, this.#config, weights(), layout, adapters),
-    });
-    const prompt = await this.sessions.session(graph('prompt', emitPrompts));
-    const step = await this.sessions.session(graph('step', emitStep));
-    return stepRollout({ prompt, step }, sampling);
+    const graphs = this.#rolloutGraphs(layout, adapters);
+    // Both graphs of a step-by-step rollout are known before the first runs: what it hands on lives as long as its session.
+    for (const graph of graphs) await this.sessions.add(graph);
+    const [first, next] = graphs.map((graph) => (feeds: Feeds) => this.sessions.run(graph, feeds));
+    return next ? stepRollout({ prompt: first!, step: next }, sampling) : loopRollout(first!, sampling);
   }
 
   /** Have what goes with an update of an adapter compiled with it. */
   async expectTraining(layout: AdapterLayout): Promise<void> {
     if (!this.sessions.shared) return;
-    await this.sessions.add(this.#rolloutGraph(layout, null));
+    for (const graph of this.#rolloutGraphs(layout, null)) await this.sessions.add(graph);
     await this.sessions.add(this.#logProbGraph(null));
   }
 
-  #rolloutGraph(layout: AdapterLayout | null, adapters: number | null): ModelGraph {
-    return {
-      key: graphKey('rollout', layout, adapters),
-      emit: (g, weights) => emitRollout(g, this.#config, weights(), layout, adapters),
-    };
+  /** The graph of a whole rollout, or where the provider has no Loop that of its prompts and that of a step. */
+  #rolloutGraphs(layout: AdapterLayout | null, adapters: number | null): ModelGraph[] {
+    const graph = (part: string, emit: typeof emitRollout): ModelGraph => ({
+      key: graphKey(part, layout, adapters),
+      emit: (g, weights) => emit(g, this.#config, weights(), layout, adapters),
+    });
+    if (hasLoop(this.sessions.settings.provider)) return [graph('rollout', emitRollout)];
+    return [graph('prompt', emitPrompts), graph('step', emitStep)];
   }
 
   #logProbGraph(layout: AdapterLayout | null): ModelGraph {

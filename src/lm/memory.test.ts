@@ -233,8 +233,9 @@ describe('memoryPlan', () => {
   it('saves all it can with one of 3 billion parameters: 55 rows of 151,936 float32 logits are 32 MiB', () => {
     expect(memoryPlan(qwen3b, 'auto', 'cpu')).toEqual({ shareWeights: true, headRows: 55, recompute: true });
   });
-  it('shares no weights off the CPU, and has no chunks where there is no Loop', () => {
-    expect(memoryPlan(qwen3b, 'auto', 'cuda')).toEqual({ shareWeights: false, headRows: 55, recompute: true });
+  it('shares weights where an If leaves them in place, and has chunks where there is a Loop', () => {
+    expect(memoryPlan(qwen3b, 'auto', 'cuda')).toEqual({ shareWeights: true, headRows: 55, recompute: true });
+    expect(memoryPlan(qwen3b, 'auto', 'coreml').shareWeights).toBe(false);
     expect(memoryPlan(qwen3b, 'auto', 'webgpu')).toEqual({ shareWeights: false, headRows: null, recompute: true });
   });
   it('does as it is told', () => {

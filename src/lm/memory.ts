@@ -29,14 +29,19 @@ const LARGE_ACTIVATIONS = 2 ** 20;
 const CHUNK_BYTES = 32 * 2 ** 20;
 const LEAST_CHUNK = 16;
 
+/**
+ * Providers where an If's weights stay where they are. Not webgpu: it has an If, but ONNX Runtime's binding for Node.js places results by
+ * their rank among those asked for, so that one session cannot keep some on the device and hand out others.
+ */
+const SHARING: ReadonlySet<ExecutionProvider> = new Set(['cpu', 'cuda']);
+
 /** What a model gets on a provider: by its size alone, never by a batch or the machine, so that a run's rows stay the same. */
 export function memoryPlan(config: DecoderConfig, setting: MemorySetting, provider: ExecutionProvider): MemoryPlan {
   if (setting === 'fast') return { shareWeights: false, headRows: null, recompute: false };
   const small = setting === 'small';
   const chunk = Math.max(LEAST_CHUNK, Math.floor(CHUNK_BYTES / (4 * config.vocabulary)));
   return {
-    // On other providers an If may run on the host, and its weights would be fetched from the device.
-    shareWeights: provider === 'cpu' && (small || 4 * parameterCount(config) >= LARGE_WEIGHTS),
+    shareWeights: SHARING.has(provider) && (small || 4 * parameterCount(config) >= LARGE_WEIGHTS),
     headRows: hasLoop(provider) && (small || config.vocabulary >= LARGE_VOCABULARY) ? chunk : null,
     recompute: small || activationBytes(config) >= LARGE_ACTIVATIONS,
   };

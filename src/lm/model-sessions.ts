@@ -53,12 +53,6 @@ export class ModelSessions {
     return session.run(keys.indexOf(graph.key), feeds);
   }
 
-  /** A graph's own session, for what hands its results on from run to run; where none is shared. */
-  async session(graph: ModelGraph): Promise<Session> {
-    await this.add(graph);
-    return this.#ownSession(graph);
-  }
-
   /** Forget a graph. Its part of a shared session goes when that is next compiled. */
   async drop(key: string): Promise<void> {
     this.#graphs.delete(key);

@@ -159,7 +159,8 @@ describe('a budget', () => {
     const sizes: number[] = [];
     const run = (part: Sampling) => {
       sizes.push(part.samples);
-      return stepRollout(sessions, part);
+      const { prompt, step } = sessions;
+      return stepRollout({ prompt: (feeds) => prompt.run(feeds), step: (feeds) => step.run(feeds) }, part);
     };
     const tokens = async (most: number) =>
       (await rolloutInParts(singleSampling(REQUEST), rows(most), run)).map((completion) => completion.tokens);

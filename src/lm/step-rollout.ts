@@ -1,16 +1,19 @@
 /** Rollouts token by token over the prompt and step graphs: what stays on the device is handed from run to run, the host sees the tokens. */
 import { MASKED } from '../onnx/emitter.js';
 import { dispose, floats, integers, scalar } from '../onnx/session.js';
-import type { Feeds, Fetches, Session } from '../onnx/session.js';
+import type { Feeds, Fetches } from '../onnx/session.js';
 import { padRows } from './padding.js';
 import type { Completion } from './request-checks.js';
 import { FINISHED_TOKEN } from './rollout-graph.js';
 import type { Sampling } from './sampling.js';
 import { takenAs } from './step-graphs.js';
 
+/** A compiled graph. */
+type Run = (feeds: Feeds) => Promise<Fetches>;
+
 /** Completions of all rows, a prompt's samples adjacent: the same as the Loop's. Ends when every sample has drawn a stop token. */
 export async function stepRollout(
-  sessions: { readonly prompt: Session; readonly step: Session },
+  graphs: { readonly prompt: Run; readonly step: Run },
   sampling: Sampling,
 ): Promise<Completion[]> {
   const { prompts, perPrompt, samples, maxNewTokens, uniforms } = sampling;
@@ -45,7 +48,7 @@ export async function stepRollout(
     }
   };
   try {
-    const first = await sessions.prompt.run({
+    const first = await graphs.prompt({
       ...promptFeeds(prompts),
       uniforms: uniformsOf(0),
       temperature: scalar(sampling.temperature),
@@ -57,7 +60,7 @@ export async function stepRollout(
       const last = BigInt64Array.from(written, ({ tokens, stopped }) =>
         BigInt(stopped ? FINISHED_TOKEN : tokens.at(-1)!),
       );
-      const out = await sessions.step.run({
+      const out = await graphs.step({
         ...device,
         token: integers(last, [samples]),
         position: integers(positions(prompts, perPrompt, step - 1), [samples, 1]),

@@ -53,7 +53,7 @@ export const isPolicy = (settings: readonly string[]): boolean =>
 export const isProbed = (config: Config, settings: readonly string[]): boolean =>
   settings.includes('models.reference') && phasesNeeded(config).probes;
 
-/** With `auto` as on a GPU, where every graph has weights of its own: the more of the two. */
+/** With `auto` as with cuda: both it and cpu share a large model's weights; with webgpu every graph has its own. */
 export const planOf = (engine: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
   memoryPlan(decoder, engineMemory(engine).setting, engine.provider === 'auto' ? 'cuda' : engine.provider);
 
