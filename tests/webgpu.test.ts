@@ -73,7 +73,7 @@ describe.runIf(here)('the micro-world on WebGPU', () => {
 
   it('has cpu’s gradients of the generator’s adapter, and no node on the CPU that computes', async () => {
     const trial = await ModelTrial.open(GENERATOR, 2);
-    const { gradientError, logProbError, placements } = await trial.try('webgpu', true);
+    const { gradientError, logProbError, placements } = await trial.try('webgpu', 'auto', true);
     await trial.release();
     expect(gradientError).toBeLessThan(TOLERANCE);
     expect(logProbError).toBeLessThan(TOLERANCE);

@@ -205,12 +205,12 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'linear with a bias and alpha': {
     shapes: { x: [3, 4], W: [2, 4], c: [2] },
-    build: (g, { x, W, c }) => [g.linear(x!, W!, c, 0.75)],
+    build: (g, { x, W, c }) => [g.exactLinear(x!, W!, c, 0.75)],
     reference: ({ x, W, c }) => linear(x!, W!, 4, 0.75, (_, o) => c![o]!),
   },
   'linear added to another branch, as LoRA is': {
     shapes: { x: [3, 4], A: [2, 4], B: [5, 2], W: [5, 4] },
-    build: (g, { x, A, B, W }) => [g.linear(g.linear(x!, A!), B!, g.linear(x!, W!), 2)],
+    build: (g, { x, A, B, W }) => [g.exactLinear(g.exactLinear(x!, A!), B!, g.linear(x!, W!), 2)],
     reference: ({ x, A, B, W }) => {
       const down = linear(x!, A!, 4, 1, () => 0);
       const straight = linear(x!, W!, 4, 1, () => 0);

@@ -4,6 +4,7 @@ import { codeDomainSchema } from '../domain/azr/index.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import { POOLINGS } from '../lm/request-checks.js';
 import { MEMORY_SETTINGS } from '../lm/memory.js';
+import { DTYPE_SETTINGS, typeRefusal } from '../onnx/compute-type.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
 import { armSchema, armTrain, isTrained, needsLabels, smallestReward } from './arm-config.js';
@@ -49,6 +50,12 @@ export const configSchema = z
           .describe(
             'Execution provider; auto tries the policy’s own step on each that works and takes the fastest that is right.',
           ),
+        dtype: z
+          .enum(DTYPE_SETTINGS)
+          .default('auto')
+          .describe(
+            'Type of the models’ large products, every linear map and the LM head; auto: on cuda what the weights are stored in, else float32. Everything else is float32.',
+          ),
         threads: z
           .int()
           .positive()
@@ -60,6 +67,10 @@ export const configSchema = z
           .describe(
             'fast: a copy of the weights laid out for each graph, and all activations kept; small: one copy, logits by chunks, layers computed again in the backward pass; auto: by the model’s size.',
           ),
+      })
+      .superRefine(({ provider, dtype }, context) => {
+        const refusal = provider === 'auto' ? null : typeRefusal(dtype, provider);
+        if (refusal) context.addIssue({ code: 'custom', path: ['dtype'], message: refusal });
       })
       .prefault({}),
     sandbox: z
