@@ -43,6 +43,15 @@ describe('usage', () => {
   });
 });
 
+describe('a type of products', () => {
+  it('that the provider does not compute in', () => {
+    const file = join(PACKAGE, 'pipelines', 'azr-micro.yaml');
+    expect(label(file, '--set', 'engine={provider: cpu, dtype: bfloat16}')).toBe(
+      `propel: ${file} with --set engine={provider: cpu, dtype: bfloat16}: engine.dtype: cpu computes in float32, not in bfloat16: set dtype: auto, or another provider`,
+    );
+  });
+});
+
 describe('a configuration file', () => {
   const DEFAULT = readFileSync(join(PACKAGE, 'pipelines', 'azr-micro.yaml'), 'utf8');
   const config = (text: string): string => label(write('mine.yaml', text));

@@ -11,6 +11,7 @@ import { writeFileAtomic } from '../store/files.js';
 import { formatConfig, readConfig, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { readTensors, writeTensors } from './safetensors.js';
+import type { TensorType } from './safetensors.js';
 import { openWeightFiles, WEIGHTS_FILE, WEIGHTS_INDEX } from './weight-files.js';
 import type { PlacedTensor } from './weight-files.js';
 
@@ -97,8 +98,13 @@ export function storedType({ config, entries }: Checkpoint): ComputeType {
   const matrices = [...weightShapes(config)].filter(
     ([name, { length }]) => length === 2 && (name !== EMBEDDING || config.tiedHead),
   );
-  const [type, ...others] = new Set(matrices.map(([name]) => entries.get(name)!.type));
-  return others.length ? 'float32' : ELEMENT[type!];
+  return commonType(matrices.map(([name]) => entries.get(name)!.type));
+}
+
+/** The type of tensors by their types in a file; float32 where they are not of one. */
+export function commonType(types: readonly TensorType[]): ComputeType {
+  const [type, ...others] = new Set(types);
+  return type === undefined || others.length ? 'float32' : ELEMENT[type];
 }
 
 /**

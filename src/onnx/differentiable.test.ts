@@ -1,5 +1,6 @@
 /** Every differentiable operator against float64: values, and gradients by central differences, in both dialects. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { roundProducts } from '../../tests/rounded-products.js';
 import { seededRandom } from '../metrics/random.js';
 import { Differentiable } from './differentiable.js';
 import type { Rotary } from './differentiable.js';
@@ -322,6 +323,28 @@ describe('gradients at extremes', () => {
     const positiveZeros = (values: number[]): number[] => values.map((x) => x + 0);
     expect(positiveZeros(await both(0))).toEqual([-500, -1, 1, 0]);
     expect(positiveZeros(await both(1))).toEqual([0, 0, 0, 0]);
+  });
+
+  it('pass float16 products whatever their size: the largest of them is a half’s 1', async () => {
+    roundProducts();
+    // ∂(s x Wᵀ)/∂x = s · column sums of W, which halves hold exactly.
+    onTestFinished(() => void vi.restoreAllMocks());
+    for (const size of [1e-20, 1e-7, 1, 1e6, 1e20, 0]) {
+      const g = new Differentiable('fused', { dtype: 'float16' });
+      const x = g.input('x', [1, 2], 'float32', true);
+      const y = g.linear(x, g.input('W', [3, 2]), null);
+      const loss = g.sumAll(g.mul(y, g.input('upstream', [1, 3])));
+      g.output(g.gradients(loss, [x])[0]!, 'gradient');
+      const session = await Session.create(g, CPU);
+      const out = await session.run({
+        x: floats(Float32Array.of(1, 1), [1, 2]),
+        W: floats(Float32Array.of(1, 2, 3, 4, 5, 6), [3, 2]),
+        upstream: floats(new Float32Array(3).fill(size), [1, 3]),
+      });
+      await session.release();
+      const [a, b] = floatData(out['gradient']);
+      expect([a! - 9 * size, b! - 12 * size].every((error) => Math.abs(error) <= 1e-6 * size)).toBe(true);
+    }
   });
 
   it('pass once through min(x, clip(x)) inside the clip, where both are equal', async () => {

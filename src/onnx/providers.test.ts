@@ -76,6 +76,30 @@ describe('chooseProvider', () => {
     expect(tests).toHaveLength(1);
   });
 
+  it('refuses at once a type that the named provider does not compute in', async () => {
+    const choice = chooseProvider('cpu', null, { dtype: 'bfloat16', stored: () => 'float32' });
+    await expect(choice).rejects.toMatchObject({ name: 'UserError', exitCode: 2 });
+    await expect(choice).rejects.toThrow(
+      'cpu computes in float32, not in bfloat16: set dtype: auto, or another provider',
+    );
+  });
+
+  it('passes over the providers that do not compute in the type', async () => {
+    const choice = chooseProvider('auto', null, { dtype: 'bfloat16', stored: () => 'float32' });
+    if (providersHere().includes('cuda') && !missingLibrary('cuda')) {
+      expect(await choice).toMatchObject({ provider: 'cuda', dtype: 'bfloat16' });
+      return;
+    }
+    await expect(choice).rejects.toMatchObject({ name: 'RunError', exitCode: 1 });
+    await expect(choice).rejects.toThrow(/cpu: cpu computes in float32, not in bfloat16: .*, or set dtype: auto$/);
+  });
+
+  it('says what the products are computed in', async () => {
+    expect(await chooseProvider('cpu', null, { dtype: 'auto', stored: () => 'bfloat16' })).toMatchObject({
+      dtype: 'float32',
+    });
+  });
+
   it.runIf(missingLibrary('cuda'))('says how to install what CUDA needs', async () => {
     const choice = chooseProvider('cuda');
     await expect(choice).rejects.toMatchObject({ name: 'RunError', exitCode: 1 });

@@ -1,4 +1,5 @@
 /** What memory a run takes at most: every model's graphs, and the largest of what they work with, for the longest texts that may come. */
+import { commonType } from '../lm/checkpoint.js';
 import { factorCount, forwardBytes, parameterBytes, rolloutBytes, trainerBytes, updateBytes } from '../lm/footprint.js';
 import type { AdapterLayout } from '../lm/adapter.js';
 import type { DecoderConfig } from '../lm/config.js';
@@ -7,6 +8,8 @@ import type { RolloutSize } from '../lm/footprint.js';
 import { memoryPlan } from '../lm/memory.js';
 import type { MemoryPlan } from '../lm/memory.js';
 import type { BatchLimits } from '../lm/packing.js';
+import { computeType } from '../onnx/compute-type.js';
+import type { ExecutionProvider } from '../onnx/session.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
 import { RUN_MEMORY } from './compare-plan.js';
@@ -71,13 +74,15 @@ export function planMemory(
   expected: Expectations,
   budget: number | null,
 ): RunMemory {
-  const known = models.map((model) => model.config && { model: model.config, uses: usesOf(config, model, expected) });
+  const known = models.map(
+    (model) => model.config && { weights: weightBytes(config, model), uses: usesOf(config, model, expected) },
+  );
   const process = RUN_MEMORY + (config.sandbox.workers - 1) * config.domain.limits.memoryMiB * 2 ** 20;
-  const resident = known.reduce((sum, one) => sum + (one ? one.uses.graphs * weightBytes(one.model) : 0), 0);
+  const resident = known.reduce((sum, one) => sum + (one ? one.uses.graphs * one.weights : 0), 0);
   const left = budget === null ? null : budget - process - resident;
   const memory = known.map((one): ModelMemory | null => {
     if (!one) return null;
-    const weights = weightBytes(one.model);
+    const { weights } = one;
     const uses = one.uses.needs.map(({ use, sequences, tokens, bytes }): UseMemory => {
       const needed = bytes(sequences);
       const total = weights + workingBytes(needed);
@@ -92,8 +97,11 @@ export function planMemory(
   return { models: memory, process, resident, working, total, budget, fits };
 }
 
-/** As they are computed with: float32, whatever they are stored in. */
-const weightBytes = (config: DecoderConfig): number => parameterBytes(config).float32;
+/** In the type that they are computed with; of a model that is not here, stored in nobody knows what, `auto` is float32. */
+function weightBytes({ engine }: Config, { config, types }: PlannedModel): number {
+  const type = computeType({ dtype: engine.dtype, stored: () => commonType(types ?? []) }, plannedProvider(engine));
+  return parameterBytes(config!)[type];
+}
 
 const workingBytes = (need: ReturnType<Need['bytes']>): number =>
   need.activations + need.cache + need.optimiser + need.gradients;
@@ -138,9 +146,12 @@ function usesOf(config: Config, { settings, config: model }: PlannedModel, expec
   return { graphs: shareWeights ? 1 : graphs, needs };
 }
 
-/** With `auto` as on a GPU, where every graph has weights of its own: the more of the two. */
-const planOf = ({ memory, provider }: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
-  memoryPlan(decoder, memory, provider === 'auto' ? 'cuda' : provider);
+/** `auto` as on a GPU, where every graph has weights of its own: the more of the two, in one type. */
+const plannedProvider = ({ provider }: Config['engine']): ExecutionProvider =>
+  provider === 'auto' ? 'cuda' : provider;
+
+const planOf = (engine: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
+  memoryPlan(decoder, engine.memory, plannedProvider(engine));
 
 /** Sequences of the longest text in one batch. */
 const sequencesWithin = ({ rows, tokens }: BatchLimits, longest: number): number =>
