@@ -93,7 +93,7 @@ describe.runIf(here)('the micro-world on WebGPU', () => {
     const results = JSON.parse(readFileSync(join(out, 'results.json'), 'utf8')) as Results;
     expect(results.arms.map(({ name }) => name)).toEqual(['base', 'propel']);
     const store = RunStore.read(out);
-    expect(store.run()!.versions['provider']).toBe('webgpu');
+    expect(store.run()!.versions).toMatchObject({ provider: 'webgpu', dtype: 'float32' });
     expect(store.steps('propel')).toHaveLength(2);
     store.close();
   }, 900_000);

@@ -25,7 +25,7 @@ import type { Completion, RolloutRequest } from './request-checks.js';
 import { emitRollout } from './rollout-graph.js';
 import { emitUpdate } from './update-graph.js';
 
-vi.mock('../onnx/compute-type.js', async (original) => ({ ...(await original<object>()), typeRefusal: () => null }));
+vi.mock('../onnx/provider-types.js', async (original) => ({ ...(await original<object>()), typeRefusal: () => null }));
 
 const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'];
 const NARROW = ['bfloat16', 'float16'] as const;

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { policyBatch } from '../../tests/policy-batch.js';
 import type { ExpectedBatches } from '../../tests/policy-batch.js';
-import { COMPUTE_TYPES } from '../onnx/compute-type.js';
+import { COMPUTE_TYPES } from '../onnx/provider-types.js';
 import type { ComputeType } from '../onnx/compute-type.js';
 import { testProvider } from '../onnx/self-test.js';
 import { EXECUTION_PROVIDERS, Session } from '../onnx/session.js';

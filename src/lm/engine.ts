@@ -3,7 +3,8 @@
  * are what the worker serves; all arguments and results can be posted between threads.
  */
 import { existsSync, realpathSync } from 'node:fs';
-import type { DTypeSetting, TypeChoice } from '../onnx/compute-type.js';
+import type { DTypeSetting } from '../onnx/compute-type.js';
+import type { TypeChoice } from '../onnx/provider-types.js';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ProviderChoice, ProviderSetting } from '../onnx/providers.js';
 import { floatData, floats, hasLoop, integers } from '../onnx/session.js';

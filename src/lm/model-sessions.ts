@@ -1,5 +1,5 @@
 /** The compiled graphs of one checkpoint: all in one session that holds its weights once, or each in a session of its own. */
-import { computeType } from '../onnx/compute-type.js';
+import { computeType } from '../onnx/provider-types.js';
 import { Differentiable } from '../onnx/differentiable.js';
 import { PartsSession } from '../onnx/parts.js';
 import { dialectOf, Session } from '../onnx/session.js';

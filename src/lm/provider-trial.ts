@@ -5,7 +5,8 @@
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { computeType, inType, TYPE_TOLERANCE } from '../onnx/compute-type.js';
+import { inType, TYPE_TOLERANCE } from '../onnx/compute-type.js';
+import { computeType } from '../onnx/provider-types.js';
 import type { ComputeType, DTypeSetting } from '../onnx/compute-type.js';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ProviderChoice, Trial } from '../onnx/providers.js';

@@ -3,8 +3,9 @@ import { RunError, UserError } from '../errors.js';
 import { providersHere } from './availability.js';
 import { testProvider, testProviderApart } from './self-test.js';
 import type { SelfTest } from './self-test.js';
-import { computeType, typeRefusal } from './compute-type.js';
-import type { ComputeType, TypeChoice } from './compute-type.js';
+import { computeType, typeRefusal } from './provider-types.js';
+import type { ComputeType } from './compute-type.js';
+import type { TypeChoice } from './provider-types.js';
 import { EXECUTION_PROVIDERS } from './session.js';
 import type { ExecutionProvider } from './session.js';
 

@@ -8,7 +8,7 @@ import type { RolloutSize } from '../lm/footprint.js';
 import { memoryPlan } from '../lm/memory.js';
 import type { MemoryPlan } from '../lm/memory.js';
 import type { BatchLimits } from '../lm/packing.js';
-import { computeType } from '../onnx/compute-type.js';
+import { computeType } from '../onnx/provider-types.js';
 import type { ExecutionProvider } from '../onnx/session.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';

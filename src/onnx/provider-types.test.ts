@@ -1,6 +1,7 @@
 /** Which type each provider computes a model's large products in. */
 import { describe, expect, it } from 'vitest';
-import { computeType, DTYPE_SETTINGS, inType, TYPE_TOLERANCE, typeRefusal } from './compute-type.js';
+import { DTYPE_SETTINGS, inType, TYPE_TOLERANCE } from './compute-type.js';
+import { computeType, typeRefusal } from './provider-types.js';
 import { EXECUTION_PROVIDERS } from './session.js';
 
 const stored = () => 'bfloat16' as const;
