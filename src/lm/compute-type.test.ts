@@ -15,6 +15,7 @@ import type { ComputeType } from '../onnx/compute-type.js';
 import { Differentiable } from '../onnx/differentiable.js';
 import type { GraphMessage, NodeMessage } from '../onnx/proto.js';
 import { testProvider } from '../onnx/self-test.js';
+import { Session } from '../onnx/session.js';
 import { initialAdapter, readAdapter } from './adapter.js';
 import type { Adapter } from './adapter.js';
 import { bindWeights, openCheckpoint, readWeights, storedType } from './checkpoint.js';
@@ -23,6 +24,9 @@ import type { EngineSettings } from './engine.js';
 import { isRight, ModelTrial } from './provider-trial.js';
 import type { Completion, RolloutRequest } from './request-checks.js';
 import { emitRollout } from './rollout-graph.js';
+import { singleSampling } from './sampling.js';
+import { emitPrompts, emitStep } from './step-graphs.js';
+import { stepRollout } from './step-rollout.js';
 import { emitUpdate } from './update-graph.js';
 
 vi.mock('../onnx/provider-types.js', async (original) => ({ ...(await original<object>()), typeRefusal: () => null }));
@@ -140,6 +144,23 @@ describe.each(NARROW)('with products rounded to %s', (dtype) => {
         else expectRounded(`layer ${layer}`, error, dtype);
       }
       await narrow.close();
+      await exact.close();
+    });
+
+    it('writes token by token, in the standard dialect, near float32’s log-probabilities', async () => {
+      const checkpoint = openCheckpoint(folder);
+      const adapter = adapterOf(family);
+      const compile = (emit: typeof emitPrompts) => {
+        const g = new Differentiable('standard', { dtype });
+        emit(g, checkpoint.config, bindWeights(g, checkpoint), adapter.layout);
+        return Session.create(g, { provider: 'cpu', threads: 1, externalFolder: checkpoint.weightsFolder });
+      };
+      const [prompt, step] = [await compile(emitPrompts), await compile(emitStep)];
+      const samples = await stepRollout({ prompt, step }, singleSampling({ ...REQUEST, adapter }));
+      await prompt.release();
+      await step.release();
+      const exact = await open('float32');
+      expectRounded('rollout', await rolloutError(exact, folder, adapter, samples), dtype);
       await exact.close();
     });
 
