@@ -43,6 +43,15 @@ describe('usage', () => {
   });
 });
 
+describe('a type of products', () => {
+  it('that the provider does not compute in', () => {
+    const setting = 'engine={provider: cpu, dtype: bfloat16}';
+    expect(label('pipelines/azr-micro.yaml', '--set', setting)).toBe(
+      `propel: --set ${setting}: engine.dtype: cpu computes in float32, not in bfloat16: set dtype: auto, or another provider${EVERY_SETTING}`,
+    );
+  });
+});
+
 describe('a configuration file', () => {
   const DEFAULT = readFileSync(join(PACKAGE, 'pipelines', 'azr-micro.yaml'), 'utf8');
   const config = (text: string): string => label(write('mine.yaml', text));

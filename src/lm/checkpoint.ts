@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
+import type { ComputeType } from '../onnx/compute-type.js';
 import type { Differentiable } from '../onnx/differentiable.js';
 import type { Value } from '../onnx/graph.js';
 import type { Tensor } from '../onnx/session.js';
@@ -10,6 +11,7 @@ import { writeFileAtomic } from '../store/files.js';
 import { formatConfig, readConfig, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { readTensors, writeTensors } from './safetensors.js';
+import type { TensorType } from './safetensors.js';
 import { openWeightFiles, WEIGHTS_FILE, WEIGHTS_INDEX } from './weight-files.js';
 import type { PlacedTensor } from './weight-files.js';
 
@@ -89,13 +91,34 @@ const ELEMENT = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' } as const;
 /** A weight of a checkpoint by its name. */
 export type BoundWeights = (name: string) => Value;
 
-/** The weights as constants of a graph, read in place from the file and widened to float32 where stored narrower. */
+const EMBEDDING = 'model.embed_tokens.weight';
+
+/** The type that a model's linear maps are stored in; float32 where they are not of one. */
+export function storedType({ config, entries }: Checkpoint): ComputeType {
+  const matrices = [...weightShapes(config)].filter(
+    ([name, { length }]) => length === 2 && (name !== EMBEDDING || config.tiedHead),
+  );
+  return commonType(matrices.map(([name]) => entries.get(name)!.type));
+}
+
+/** The type of tensors by their types in a file; float32 where they are not of one. */
+export function commonType(types: readonly TensorType[]): ComputeType {
+  const [type, ...others] = new Set(types);
+  return type === undefined || others.length ? 'float32' : ELEMENT[type];
+}
+
+/**
+ * The weights as constants of a graph, read in place from the file. In a float32 graph all are widened to that where stored narrower; else
+ * matrices stay as they are stored, for the products and the embedding to take them.
+ */
 export function bindWeights(g: Differentiable, checkpoint: Checkpoint): BoundWeights {
   const values = new Map<string, Value>();
   for (const name of weightShapes(checkpoint.config).keys()) {
     const entry = checkpoint.entries.get(name)!;
     const data = { file: entry.file, offset: entry.offset, bytes: entry.bytes };
-    values.set(name, g.cast(g.initializer(name, entry.shape, ELEMENT[entry.type], data), 'float32'));
+    const stored = g.initializer(name, entry.shape, ELEMENT[entry.type], data);
+    const multiplies = entry.shape.length === 2 && g.dtype !== 'float32';
+    values.set(name, multiplies ? stored : g.cast(stored, 'float32'));
   }
   return (name) => values.get(name)!;
 }

@@ -189,7 +189,7 @@ export class Decoder {
     const factors = this.#adapter?.factors.get(module);
     if (!factors) return y;
     const { scale, adapters } = this.#adapter!;
-    if (adapters === null) return g.linear(g.linear(x, factors.A), factors.B, y, scale);
+    if (adapters === null) return g.exactLinear(g.exactLinear(x, factors.A), factors.B, y, scale);
     const grouped = g.emitReshape(x, [adapters, 'rows of an adapter', x.shape[1]!]);
     const low = g.emitMatMul(grouped, factors.A, { transB: true });
     const branch = g.emitMatMul(low, factors.B, { transB: true, alpha: scale });

@@ -6,6 +6,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { policyBatch } from '../../tests/policy-batch.js';
+import type { ExpectedBatches } from '../../tests/policy-batch.js';
+import { COMPUTE_TYPES } from '../onnx/provider-types.js';
+import type { ComputeType } from '../onnx/compute-type.js';
 import { testProvider } from '../onnx/self-test.js';
 import { EXECUTION_PROVIDERS, Session } from '../onnx/session.js';
 import type { Dialect } from '../onnx/graph.js';
@@ -23,6 +27,7 @@ import { completionsByGroup, groupedSampling, singleSampling } from './sampling.
 import type { Sampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
 import { stepRollout } from './step-rollout.js';
+import { isRight, ModelTrial } from './provider-trial.js';
 import type { LossReport, LossSettings, PolicyBatch } from './trainer.js';
 
 const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'];
@@ -35,37 +40,23 @@ const settingsOf = (provider: ExecutionProvider) => ({ provider, threads: 1 }) a
 
 const others = EXECUTION_PROVIDERS.filter((provider) => provider !== 'cpu');
 const reasons = new Map<ExecutionProvider, string | null>();
+const narrow = new Map<ExecutionProvider, ComputeType[]>();
 for (const provider of others) {
   const { passed, detail } = await testProvider(provider);
   reasons.set(provider, passed ? null : detail);
   if (!passed) console.warn(`SKIPPED on ${provider}: ${detail}`);
+  const types: ComputeType[] = [];
+  for (const type of passed ? COMPUTE_TYPES[provider].slice(1) : []) {
+    const test = await testProvider(provider, type);
+    if (test.passed) types.push(type);
+    else console.warn(`SKIPPED on ${provider}: ${test.detail}`);
+  }
+  narrow.set(provider, types);
 }
 
 it.runIf(process.env['PROPEL_REQUIRE_WEBGPU'] === '1')('WebGPU is here, as it must be', () => {
   expect(reasons.get('webgpu')).toBeNull();
 });
-
-/** Batches as `pytorch.test.ts` has them: padded rows of a policy update, off-policy and with a reference. */
-interface Expected {
-  readonly lengths: readonly number[];
-  readonly loss: Omit<LossSettings, 'tokens'>;
-  readonly updates: Readonly<Record<'weights' | 'adapter', { readonly batch: Readonly<Record<string, number[]>> }>>;
-}
-
-function policyBatch({ lengths, updates }: Expected, kind: 'weights' | 'adapter'): PolicyBatch {
-  const { batch } = updates[kind];
-  const numbers = (name: string) => Float32Array.from(batch[name]!);
-  return {
-    batch: lengths.length,
-    time: Math.max(...lengths),
-    ids: BigInt64Array.from(batch['ids']!, BigInt),
-    labels: BigInt64Array.from(batch['labels']!, BigInt),
-    mask: numbers('mask'),
-    advantages: numbers('advantages'),
-    oldLogProbs: numbers('oldLogProbs'),
-    referenceLogProbs: numbers('referenceLogProbs'),
-  };
-}
 
 const largest = (values: Float32Array): number => values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
@@ -165,7 +156,7 @@ describe.each(others)('%s', (provider) => {
     'does with as little memory as it can what cpu does, with one copy of the weights where it has an If',
     async () => {
       const folder = folderOf('llama');
-      const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected;
+      const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as ExpectedBatches;
       const adapter = readAdapter(join(folder, 'adapter'), openCheckpoint(folder).config);
       const batch = policyBatch(expected, 'adapter');
       const tokens = batch.mask.reduce((a, b) => a + b, 0);
@@ -195,10 +186,18 @@ describe.each(others)('%s', (provider) => {
       if (memoryPlan(openCheckpoint(folder).config, 'small', provider).shareWeights) expect(small.sessions).toBe(2 + 1);
     },
   );
+  describe.runIf(here).each(narrow.get(provider)!)('in %s', (type) => {
+    it.each(FAMILIES)('has cpu’s rollouts and gradients of a small %s, to the type’s precision', async (family) => {
+      const trial = await ModelTrial.open(folderOf(family), 1);
+      const step = await trial.try(provider, type);
+      await trial.release();
+      expect(step).toSatisfy(isRight);
+    });
+  });
 
   describe.runIf(here).each(FAMILIES)('on a small %s', (family) => {
     const folder = folderOf(family);
-    const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected;
+    const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as ExpectedBatches;
     const checkpoint = openCheckpoint(folder);
     const adapter = readAdapter(join(folder, 'adapter'), checkpoint.config);
     let cpu: Engine;

@@ -3,13 +3,15 @@
  * are what the worker serves; all arguments and results can be posted between threads.
  */
 import { existsSync, realpathSync } from 'node:fs';
+import type { DTypeSetting } from '../onnx/compute-type.js';
+import type { TypeChoice } from '../onnx/provider-types.js';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ProviderChoice, ProviderSetting } from '../onnx/providers.js';
 import { floatData, floats, hasLoop, integers } from '../onnx/session.js';
 import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
 import { layoutKey } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
-import { openCheckpoint } from './checkpoint.js';
+import { openCheckpoint, storedType } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { emitHidden, hiddenName } from './hidden-graph.js';
 import { loopRollout } from './loop-rollout.js';
@@ -36,13 +38,23 @@ import type { Trainable } from './update-graph.js';
 export interface EngineSettings {
   readonly provider: ProviderSetting;
   readonly threads: number;
+  /** Type of the models' large products; auto unless given. */
+  readonly dtype?: DTypeSetting | undefined;
   readonly memory?: MemorySetting | undefined;
   /** Bytes that a forward pass or a rollout may work with beside the weights: larger ones are cut. Default: whatever it takes. */
   readonly passBytes?: number | undefined;
-  /** Checkpoint folder of the model whose step `auto` tries on each provider; without it `auto` takes the first that works. */
+  /**
+   * Checkpoint folder of the model whose step `auto` tries on each provider, in the type it would have; without it `auto` takes the first
+   * that works.
+   */
   readonly model?: string | undefined;
   /** Folder to record in where each node runs, as sessions are released. */
   readonly profile?: string | undefined;
+}
+
+/** What an engine's type is chosen by: its setting and its model's weights. */
+export function typeChoice({ dtype = 'auto', model }: EngineSettings): TypeChoice {
+  return { dtype, stored: () => (model === undefined ? 'float32' : storedType(openCheckpoint(model))) };
 }
 
 /** Most sequences, and tokens with their padding, in one forward pass for hidden states. */
@@ -58,16 +70,16 @@ export class Engine {
   readonly #trainers = new Map<number, Trainer>();
   #nextTrainer = 1;
 
-  private constructor(choice: ProviderChoice, { threads, profile, memory = 'auto', passBytes }: EngineSettings) {
+  private constructor(choice: ProviderChoice, { threads, dtype, profile, memory = 'auto', passBytes }: EngineSettings) {
     this.choice = choice;
     this.#memory = memory;
     this.#passBytes = passBytes ?? Infinity;
-    this.#settings = { provider: choice.provider, threads, profile };
+    this.#settings = { provider: choice.provider, threads, dtype, profile };
   }
 
   /** `choice` is the provider, where it has been chosen already. */
   static async create(settings: EngineSettings, choice?: ProviderChoice): Promise<Engine> {
-    return new Engine(choice ?? (await chooseProvider(settings.provider)), settings);
+    return new Engine(choice ?? (await chooseProvider(settings.provider, null, typeChoice(settings))), settings);
   }
 
   #model(folder: string): Model {

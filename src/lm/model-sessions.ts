@@ -1,9 +1,10 @@
 /** The compiled graphs of one checkpoint: all in one session that holds its weights once, or each in a session of its own. */
+import { computeType } from '../onnx/provider-types.js';
 import { Differentiable } from '../onnx/differentiable.js';
 import { PartsSession } from '../onnx/parts.js';
 import { dialectOf, Session } from '../onnx/session.js';
 import type { Feeds, Fetches, SessionSettings } from '../onnx/session.js';
-import { bindWeights } from './checkpoint.js';
+import { bindWeights, storedType } from './checkpoint.js';
 import type { BoundWeights, Checkpoint } from './checkpoint.js';
 import { memoryPlan } from './memory.js';
 import type { MemoryPlan, MemorySetting } from './memory.js';
@@ -72,10 +73,16 @@ export class ModelSessions {
     return this.plan.shareWeights;
   }
 
+  #root(): Differentiable {
+    const { provider, dtype = 'auto' } = this.settings;
+    const stored = () => storedType(this.checkpoint);
+    return new Differentiable(dialectOf(provider), { dtype: computeType({ dtype, stored }, provider) });
+  }
+
   async #ownSession({ key, emit }: ModelGraph): Promise<Session> {
     let session = this.#sessions.get(key);
     if (session) return session;
-    const g = new Differentiable(dialectOf(this.settings.provider));
+    const g = this.#root();
     emit(g, () => bindWeights(g, this.checkpoint));
     session = await Session.create(g, this.settings);
     this.#sessions.set(key, session);
@@ -88,7 +95,7 @@ export class ModelSessions {
     this.#shared = null;
     const graphs = [...this.#graphs.values()];
     const session = await PartsSession.create(
-      dialectOf(this.settings.provider),
+      this.#root(),
       (root) => bindWeights(root, this.checkpoint),
       graphs.map(
         ({ emit }) =>

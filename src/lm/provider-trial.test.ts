@@ -12,7 +12,7 @@ describe('a trial of cpu', () => {
     'is right on a small %s, gradients and rollout, and says where its nodes ran',
     async (family) => {
       const trial = await ModelTrial.open(fileURLToPath(new URL(`fixtures/${family}`, import.meta.url)), 1);
-      const step = await trial.try('cpu', true);
+      const step = await trial.try('cpu', 'auto', true);
       await trial.release();
       expect(step.gradientError).toBe(0);
       expect(step.logProbError).toBeLessThan(1e-4);
@@ -25,7 +25,7 @@ describe('a trial of cpu', () => {
     const folder = tinyCheckpoint({ ...TINY_LLAMA, layers: 6 });
     const nodes = async (of: string) => {
       const trial = await ModelTrial.open(of, 1);
-      const { placements } = await trial.try('cpu', true);
+      const { placements } = await trial.try('cpu', 'auto', true);
       await trial.release();
       return placements.length;
     };
@@ -34,7 +34,14 @@ describe('a trial of cpu', () => {
 });
 
 describe('a step is right', () => {
-  const step = { provider: 'webgpu', milliseconds: 1, placements: [], gradientError: 0, logProbError: 0 } as const;
+  const step = {
+    provider: 'webgpu',
+    dtype: 'float32',
+    milliseconds: 1,
+    placements: [],
+    gradientError: 0,
+    logProbError: 0,
+  } as const;
   it.each([
     ['with cpu’s gradients and log-probabilities', {}, true],
     ['not with a gradient off by 1%', { gradientError: 0.01 }, false],

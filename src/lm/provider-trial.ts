@@ -5,18 +5,20 @@
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inType, TYPE_TOLERANCE } from '../onnx/compute-type.js';
+import { computeType } from '../onnx/provider-types.js';
+import type { ComputeType, DTypeSetting } from '../onnx/compute-type.js';
 import { chooseProvider } from '../onnx/providers.js';
-import type { ProviderChoice } from '../onnx/providers.js';
+import type { ProviderChoice, Trial } from '../onnx/providers.js';
 import { readPlacements } from '../onnx/placements.js';
 import type { Placement } from '../onnx/placements.js';
-import { GRADIENT_TOLERANCE } from '../onnx/self-test.js';
 import type { ExecutionProvider, Tensor } from '../onnx/session.js';
 import { seededRandom } from '../metrics/random.js';
 import { initialAdapter, TARGET_MODULES } from './adapter.js';
 import type { Adapter } from './adapter.js';
-import { openCheckpoint } from './checkpoint.js';
+import { openCheckpoint, storedType } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
-import { Engine } from './engine.js';
+import { Engine, typeChoice } from './engine.js';
 import type { EngineSettings } from './engine.js';
 import { gaussian } from './gaussian.js';
 import { padRows } from './padding.js';
@@ -32,6 +34,8 @@ const LAYOUT = { rank: 8, alpha: 16, targets: TARGET_MODULES };
 
 export interface StepTrial {
   readonly provider: ExecutionProvider;
+  /** What the model's large products were computed in; cpu's, that are compared with, in float32. */
+  readonly dtype: ComputeType;
   /** Worst difference from cpu's gradient, relative to its largest entry, over all factors of the adapter. */
   readonly gradientError: number;
   /** Worst difference of a rollout's log-probability from cpu's update, nats. */
@@ -42,9 +46,9 @@ export interface StepTrial {
   readonly placements: readonly Placement[];
 }
 
-/** Whether a provider's step is cpu's, within the self-test's tolerance. A NaN is not. */
-export function isRight({ gradientError, logProbError }: StepTrial): boolean {
-  return gradientError <= GRADIENT_TOLERANCE && logProbError <= GRADIENT_TOLERANCE;
+/** Whether a provider's step is cpu's, within its type's tolerance. A NaN is not. */
+export function isRight({ dtype, gradientError, logProbError }: StepTrial): boolean {
+  return gradientError <= TYPE_TOLERANCE[dtype] && logProbError <= TYPE_TOLERANCE[dtype];
 }
 
 /** Tries of one model, with cpu's update to compare with. */
@@ -70,22 +74,29 @@ export class ModelTrial {
   }
 
   /** @throws what ONNX Runtime throws where the provider cannot run the model. */
-  async try(provider: ExecutionProvider, withPlacements = false): Promise<StepTrial> {
+  async try(provider: ExecutionProvider, setting: DTypeSetting = 'auto', withPlacements = false): Promise<StepTrial> {
+    const dtype = computeType({ dtype: setting, stored: () => storedType(openCheckpoint(this.#folder)) }, provider);
     const profile = withPlacements ? mkdtempSync(join(tmpdir(), 'propel-placements-')) : undefined;
     try {
-      const measured = await this.#measure(provider, profile);
+      const measured = await this.#measure(provider, dtype, profile);
       return { ...measured, placements: profile === undefined ? [] : readPlacements(profile) };
     } finally {
       if (profile !== undefined) rmSync(profile, { recursive: true, force: true });
     }
   }
 
-  async #measure(provider: ExecutionProvider, profile: string | undefined): Promise<Omit<StepTrial, 'placements'>> {
-    const engine = await Engine.create({ provider, threads: this.#threads, profile });
+  async #measure(
+    provider: ExecutionProvider,
+    dtype: ComputeType,
+    profile: string | undefined,
+  ): Promise<Omit<StepTrial, 'placements'>> {
+    const engine = await Engine.create({ provider, dtype, threads: this.#threads, profile });
     try {
       const request = trialRequest(this.#config, this.#adapter);
       const completions = await engine.rollout(this.#folder, request);
-      const batch = trialBatch(request, completions);
+      const written = trialBatch(request, completions);
+      // The ratio to the rollout's log-probabilities, which are rounded, would multiply cpu's gradients and not the provider's.
+      const batch = dtype === 'float32' ? written : { ...written, oldLogProbs: null };
       const update = await this.#updateOf(engine, batch);
       const { gradients } = await update();
       const expected = await (await this.#updateOf(this.#reference, batch))();
@@ -94,7 +105,8 @@ export class ModelTrial {
       await update();
       const milliseconds = performance.now() - began;
       const gradientError = worstError(gradients, expected.gradients);
-      return { provider, gradientError, logProbError: rolloutError(completions, expected.logProbs), milliseconds };
+      const logProbError = rolloutError(completions, expected.logProbs);
+      return { provider, dtype, gradientError, logProbError, milliseconds };
     } finally {
       await engine.close();
     }
@@ -133,24 +145,28 @@ function firstLayers(folder: string): string {
 
 /** The provider of an engine: the one that is named, or of those that work the fastest at the step of `settings.model`. */
 export async function chooseEngineProvider(settings: EngineSettings): Promise<ProviderChoice> {
-  const { provider, model, threads } = settings;
-  if (provider !== 'auto' || model === undefined) return chooseProvider(provider);
+  const { provider, dtype, model, threads } = settings;
+  const types = typeChoice(settings);
+  if (provider !== 'auto' || model === undefined) return chooseProvider(provider, null, types);
   let trial: ModelTrial | undefined;
   try {
-    return await chooseProvider(provider, async (candidate) => {
+    const tryModel = async (candidate: ExecutionProvider): Promise<Trial> => {
       trial ??= await ModelTrial.open(model, threads);
-      const result = await trial.try(candidate);
-      const { gradientError, milliseconds } = result;
-      const what = `a step of the model takes ${milliseconds.toFixed(0)} ms`;
-      if (isRight(result)) return { milliseconds, detail: what };
-      return {
-        milliseconds: null,
-        detail: `the model's gradients differ from cpu's by ${gradientError.toExponential(1)}`,
-      };
-    });
+      const result = await trial.try(candidate, dtype);
+      const { milliseconds } = result;
+      const right = isRight(result);
+      const detail = right ? `a step of the model takes ${milliseconds.toFixed(0)} ms` : describeErrors(result);
+      return { milliseconds: right ? milliseconds : null, detail: inType(result.dtype, detail) };
+    };
+    return await chooseProvider(provider, tryModel, types);
   } finally {
     await trial?.release();
   }
+}
+
+function describeErrors({ gradientError, logProbError }: StepTrial): string {
+  const [gradients, logProbs] = [gradientError, logProbError].map((error) => error.toExponential(1));
+  return `the model's gradients differ from cpu's by ${gradients} relative, log-probabilities by ${logProbs}`;
 }
 
 /** Both factors random: with a B of zeros no gradient would reach A. */

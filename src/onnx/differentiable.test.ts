@@ -1,5 +1,6 @@
 /** Every differentiable operator against float64: values, and gradients by central differences, in both dialects. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { roundProducts } from '../../tests/rounded-products.js';
 import { seededRandom } from '../metrics/random.js';
 import { Differentiable } from './differentiable.js';
 import type { Rotary } from './differentiable.js';
@@ -205,12 +206,12 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'linear with a bias and alpha': {
     shapes: { x: [3, 4], W: [2, 4], c: [2] },
-    build: (g, { x, W, c }) => [g.linear(x!, W!, c, 0.75)],
+    build: (g, { x, W, c }) => [g.exactLinear(x!, W!, c, 0.75)],
     reference: ({ x, W, c }) => linear(x!, W!, 4, 0.75, (_, o) => c![o]!),
   },
   'linear added to another branch, as LoRA is': {
     shapes: { x: [3, 4], A: [2, 4], B: [5, 2], W: [5, 4] },
-    build: (g, { x, A, B, W }) => [g.linear(g.linear(x!, A!), B!, g.linear(x!, W!), 2)],
+    build: (g, { x, A, B, W }) => [g.exactLinear(g.exactLinear(x!, A!), B!, g.linear(x!, W!), 2)],
     reference: ({ x, A, B, W }) => {
       const down = linear(x!, A!, 4, 1, () => 0);
       const straight = linear(x!, W!, 4, 1, () => 0);
@@ -322,6 +323,28 @@ describe('gradients at extremes', () => {
     const positiveZeros = (values: number[]): number[] => values.map((x) => x + 0);
     expect(positiveZeros(await both(0))).toEqual([-500, -1, 1, 0]);
     expect(positiveZeros(await both(1))).toEqual([0, 0, 0, 0]);
+  });
+
+  it.each(['fused', 'standard'] as const)('pass float16 products whatever their size (%s)', async (dialect) => {
+    roundProducts();
+    // ∂(s x Wᵀ)/∂x = s · column sums of W, which halves hold exactly.
+    onTestFinished(() => void vi.restoreAllMocks());
+    for (const size of [1e-20, 1e-7, 1, 1e6, 1e20, 0]) {
+      const g = new Differentiable(dialect, { dtype: 'float16' });
+      const x = g.input('x', [1, 2], 'float32', true);
+      const y = g.linear(x, g.input('W', [3, 2]), null);
+      const loss = g.sumAll(g.mul(y, g.input('upstream', [1, 3])));
+      g.output(g.gradients(loss, [x])[0]!, 'gradient');
+      const session = await Session.create(g, CPU);
+      const out = await session.run({
+        x: floats(Float32Array.of(1, 1), [1, 2]),
+        W: floats(Float32Array.of(1, 2, 3, 4, 5, 6), [3, 2]),
+        upstream: floats(new Float32Array(3).fill(size), [1, 3]),
+      });
+      await session.release();
+      const [a, b] = floatData(out['gradient']);
+      expect([a! - 9 * size, b! - 12 * size].every((error) => Math.abs(error) <= 1e-6 * size)).toBe(true);
+    }
   });
 
   it('pass once through min(x, clip(x)) inside the clip, where both are equal', async () => {

@@ -15,6 +15,9 @@ export interface Rotary {
   readonly positions: Value;
 }
 
+/** What gradients of nothing but zeros are divided by. */
+const LEAST_GRADIENT = 1e-30;
+
 export class Differentiable extends Tape {
   // Elementwise
 
@@ -89,8 +92,30 @@ export class Differentiable extends Tape {
 
   // Layers
 
-  /** alpha · x Wᵀ + c, with x [rows, in], W [out, in], c [rows, out] or [out]. A LoRA branch rides along as c. */
-  linear(x: Value, W: Value, c: Value | null = null, alpha = 1): Value {
+  /**
+   * x Wᵀ + c in the graph's type, with x [rows, in], W [out, in], a constant or an input, and c [rows, out] or [out]. x, the result and all
+   * gradients are float32, c is added in it, and the gradient of W is computed in it.
+   */
+  linear(x: Value, W: Value, c: Value | null = null): Value {
+    if (this.dtype === 'float32') return this.exactLinear(x, W, c);
+    const narrow = this.castOutsideLoops(W, this.dtype);
+    const product = this.cast(this.emitGemm(this.cast(x, this.dtype), narrow, null, { transB: true }), 'float32');
+    return this.record(c ? this.emitAdd(product, c) : product, [x, W, c], (g) => [
+      () => this.#emitThrough(g, narrow),
+      () => this.emitGemm(g, x, null, { transA: true }),
+      () => this.emitUnbroadcast(g, c!.shape),
+    ]);
+  }
+  /** g W in the type of W, g and the result float32. float16 has no room for gradients as they come: it gets them divided by the largest. */
+  #emitThrough(g: Value, W: Value): Value {
+    const product = (x: Value) => this.cast(this.emitGemm(this.cast(x, W.dtype), W, null), 'float32');
+    if (W.dtype !== 'float16') return product(g);
+    const largest = this.emitBinary('Max', this.emitLargest(g), this.scalar(LEAST_GRADIENT));
+    return this.emitMul(product(this.emitDiv(g, largest)), largest);
+  }
+
+  /** alpha · x Wᵀ + c in float32 whatever the graph's type. A LoRA branch rides along as c. */
+  exactLinear(x: Value, W: Value, c: Value | null = null, alpha = 1): Value {
     const y = this.emitGemm(x, W, c, { transB: true, alpha });
     return this.record(y, [x, W, c], (g) => [
       () => this.emitGemm(g, W, null, { alpha }),
@@ -189,11 +214,11 @@ export class Differentiable extends Tape {
     ]);
   }
 
-  /** Rows of W [vocabulary, d] for ids [rows] → [rows, d]. */
+  /** Rows of W [vocabulary, d], of any type, for ids [rows] → [rows, d] float32. */
   embed(W: Value, ids: Value): Value {
     const rows = ids.shape[0]!;
     const d = W.shape[1]!;
-    return this.record(this.emitGather(W, ids), [W], (g) => [
+    return this.record(this.cast(this.emitGather(W, ids), 'float32'), [W], (g) => [
       () => {
         const index = this.emitExpand(this.emitReshape(ids, [rows, 1]), [rows, d]);
         return this.op('ScatterElements', [this.zeros(W.shape), index, g], { axis: 0, reduction: 'add' }, W.shape);

@@ -160,6 +160,10 @@ export class Emitter extends Graph {
     // Of opset 18's reductions all take their axes as an input.
     return this.op(type, [a, this.int64([...drop])], attributes, shape, a.dtype);
   }
+  /** The largest magnitude, a scalar. */
+  emitLargest(a: Value): Value {
+    return this.op('ReduceMax', [this.emitUnary('Abs', a)], { keepdims: 0 }, [], a.dtype);
+  }
   emitSumAll(a: Value): Value {
     return this.op('ReduceSum', [a], { keepdims: 0 }, [], a.dtype);
   }
@@ -201,7 +205,7 @@ export class Emitter extends Graph {
     checkInner(a.shape, b.shape, a.shape[transA ? 0 : 1], b.shape[transB ? 1 : 0]);
     const shape = [a.shape[transA ? 1 : 0]!, b.shape[transB ? 0 : 1]!];
     const attributes = { transA: +transA, transB: +transB, alpha: { float: alpha } };
-    return this.op('Gemm', c ? [a, b, c] : [a, b], attributes, shape);
+    return this.op('Gemm', c ? [a, b, c] : [a, b], attributes, shape, a.dtype);
   }
   emitSoftmax(a: Value): Value {
     return this.op('Softmax', [a], { axis: -1 }, a.shape);

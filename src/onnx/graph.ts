@@ -1,4 +1,5 @@
 /** An ONNX graph under construction: named values with shapes and element types, nodes, constants, subgraphs. */
+import type { ComputeType } from './compute-type.js';
 import { ATTRIBUTE_TYPE, DATA_TYPE, encodeModel } from './proto.js';
 import type { AttributeMessage, DType, GraphMessage, NodeMessage, TensorMessage } from './proto.js';
 
@@ -26,8 +27,16 @@ export interface ExternalData {
   readonly bytes: number;
 }
 
+/** Of a root graph the type of its large products, of a branch its name. */
+export interface GraphOptions {
+  readonly dtype?: ComputeType;
+  readonly branch?: string;
+}
+
 export class Graph {
   readonly dialect: Dialect;
+  /** The type of large products, here and in all graphs inside. */
+  readonly dtype: ComputeType;
   readonly nodes: NodeMessage[] = [];
   readonly inputs: Value[] = [];
   readonly outputs: Value[] = [];
@@ -42,17 +51,19 @@ export class Graph {
   readonly #initialized = new Map<string, Value>();
   readonly #constants = new Map<string, Value>();
   readonly #dims = new Map<string, Value>();
+  readonly #casts = new Map<string, Value>();
   #names = 0;
 
   /**
-   * A root graph, or inside a parent the body of a Loop or, with a name, a branch of an If. Both see their parent's values and dimensions
+   * A root graph, or inside a parent the body of a Loop or, with `branch`, a branch of an If. Both see their parent's values and dimensions
    * and keep their constants in the root. A branch's inputs are the root's, under `branch/name`.
    */
-  constructor(scope: Dialect | Graph, branch: string | null = null) {
+  constructor(scope: Dialect | Graph, { dtype = 'float32', branch }: GraphOptions = {}) {
     this.dialect = scope instanceof Graph ? scope.dialect : scope;
+    this.dtype = scope instanceof Graph ? scope.dtype : dtype;
     this.#parent = scope instanceof Graph ? scope : null;
     this.#root = scope instanceof Graph ? scope.#root : this;
-    this.#branch = branch;
+    this.#branch = branch ?? null;
   }
 
   freshName(stem: string): string {
@@ -218,6 +229,20 @@ export class Graph {
       attribute: Object.entries(attributes).map(([key, value]) => encodeAttribute(key, value)),
     });
     return values;
+  }
+
+  /** A constant or an input of a graph around every Loop in another type, cast there: once, whatever turns the Loops take. */
+  castOutsideLoops(value: Value, dtype: DType): Value {
+    if (value.dtype === dtype) return value;
+    const graph = this.#root.#initialized.has(value.name) ? this.#root : this.#aroundLoops();
+    const key = `${value.name}:${dtype}`;
+    let cast = graph.#casts.get(key);
+    if (!cast) graph.#casts.set(key, (cast = graph.op('Cast', [value], { to: DATA_TYPE[dtype] }, value.shape, dtype)));
+    return cast;
+  }
+
+  #aroundLoops(): Graph {
+    return this.#parent === null || this.#branch !== null ? this : this.#parent.#aroundLoops();
   }
 
   message(): GraphMessage {

@@ -3,7 +3,7 @@
  * session of all parts holds one copy of a model's weights.
  */
 import { Differentiable } from './differentiable.js';
-import type { Dialect, Graph, Value } from './graph.js';
+import type { Graph, Value } from './graph.js';
 import { bool, floats, integers, scalar, Session } from './session.js';
 import type { Feeds, Fetches, SessionSettings } from './session.js';
 
@@ -23,13 +23,13 @@ export class PartsSession {
     this.#idle = idle;
   }
 
+  /** `root` is the graph to build in, still empty. */
   static async create<Shared>(
-    dialect: Dialect,
+    root: Differentiable,
     share: (root: Differentiable) => Shared,
     builds: readonly BuildPart<Shared>[],
     settings: SessionSettings,
   ): Promise<PartsSession> {
-    const root = new Differentiable(dialect);
     const chosen = root.input(CHOSEN, [], 'int64');
     const shared = share(root);
     const parts = builds.map((build, i) => emitPart(root, chosen, i, (branch) => build(branch, shared)));
@@ -63,9 +63,9 @@ interface Part {
 
 function emitPart(root: Differentiable, chosen: Value, index: number, build: (g: Differentiable) => void): Part {
   const prefix = String(index);
-  const branch = new Differentiable(root, prefix);
+  const branch = new Differentiable(root, { branch: prefix });
   build(branch);
-  const idle = new Differentiable(root, prefix);
+  const idle = new Differentiable(root, { branch: prefix });
   for (const { shape, dtype } of branch.outputs) idle.output(idle.cast(idle.zeros(shape.map(() => 0)), dtype));
   const runs = root.op('Equal', [chosen, root.int64Scalar(index)], {}, [], 'bool');
   const branches: Record<string, Graph> = { then_branch: branch, else_branch: idle };

@@ -1,11 +1,12 @@
 /** The self-test that admits an execution provider, and the choice among providers. */
 import { describe, expect, it } from 'vitest';
 import { missingLibrary, providersHere } from './availability.js';
+import { TYPE_TOLERANCE } from './compute-type.js';
 import { Differentiable } from './differentiable.js';
 import type { Value } from './graph.js';
 import { chooseProvider, fastest } from './providers.js';
 import type { ProviderSetting } from './providers.js';
-import { GRADIENT_TOLERANCE, testProvider } from './self-test.js';
+import { testProvider } from './self-test.js';
 import type { SelfTest } from './self-test.js';
 import type { ExecutionProvider } from './session.js';
 
@@ -24,9 +25,9 @@ describe('testProvider', () => {
         return super.mul(twice, b);
       }
     }
-    const test = await testProvider('cpu', WrongMul);
+    const test = await testProvider('cpu', 'float32', WrongMul);
     expect(test.passed).toBe(false);
-    expect(test.gradientError).toBeGreaterThan(GRADIENT_TOLERANCE);
+    expect(test.gradientError).toBeGreaterThan(TYPE_TOLERANCE.float32);
     expect(test.detail).toMatch(/^gradients differ from float64 by \S+ relative$/);
   });
 
@@ -36,7 +37,7 @@ describe('testProvider', () => {
         return this.mul(super.rmsNorm(x, w, epsilon), this.scalar(Number.NaN));
       }
     }
-    const test = await testProvider('cpu', NotANumber);
+    const test = await testProvider('cpu', 'float32', NotANumber);
     expect(test.passed).toBe(false);
     expect(test.gradientError).toBeNaN();
   });
@@ -47,7 +48,7 @@ describe('testProvider', () => {
         return this.op('NoSuchOperator', [a], {}, a.shape);
       }
     }
-    const test = await testProvider('cpu', Unknown);
+    const test = await testProvider('cpu', 'float32', Unknown);
     expect(test).toMatchObject({ passed: false, gradientError: null });
     expect(test.detail).toContain('NoSuchOperator');
     expect(test.detail).not.toContain('\n');
@@ -73,6 +74,30 @@ describe('chooseProvider', () => {
     const { provider, tests } = await chooseProvider('cpu');
     expect(provider).toBe('cpu');
     expect(tests).toHaveLength(1);
+  });
+
+  it('refuses at once a type that the named provider does not compute in', async () => {
+    const choice = chooseProvider('cpu', null, { dtype: 'bfloat16', stored: () => 'float32' });
+    await expect(choice).rejects.toMatchObject({ name: 'UserError', exitCode: 2 });
+    await expect(choice).rejects.toThrow(
+      'cpu computes in float32, not in bfloat16: set dtype: auto, or another provider',
+    );
+  });
+
+  it('passes over the providers that do not compute in the type', async () => {
+    const choice = chooseProvider('auto', null, { dtype: 'bfloat16', stored: () => 'float32' });
+    if (providersHere().includes('cuda') && !missingLibrary('cuda')) {
+      expect(await choice).toMatchObject({ provider: 'cuda', dtype: 'bfloat16' });
+      return;
+    }
+    await expect(choice).rejects.toMatchObject({ name: 'RunError', exitCode: 1 });
+    await expect(choice).rejects.toThrow(/cpu: cpu computes in float32, not in bfloat16: .*, or set dtype: auto$/);
+  });
+
+  it('says what the products are computed in', async () => {
+    expect(await chooseProvider('cpu', null, { dtype: 'auto', stored: () => 'bfloat16' })).toMatchObject({
+      dtype: 'float32',
+    });
   });
 
   it.runIf(missingLibrary('cuda'))('says how to install what CUDA needs', async () => {

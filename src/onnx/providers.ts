@@ -3,6 +3,9 @@ import { RunError, UserError } from '../errors.js';
 import { providersHere } from './availability.js';
 import { testProvider, testProviderApart } from './self-test.js';
 import type { SelfTest } from './self-test.js';
+import { computeType, typeRefusal } from './provider-types.js';
+import type { ComputeType } from './compute-type.js';
+import type { TypeChoice } from './provider-types.js';
 import { EXECUTION_PROVIDERS } from './session.js';
 import type { ExecutionProvider } from './session.js';
 
@@ -11,6 +14,8 @@ export type ProviderSetting = (typeof PROVIDER_SETTINGS)[number];
 
 export interface ProviderChoice {
   readonly provider: ExecutionProvider;
+  /** What the model's large products are computed in; a model that is stored otherwise may have another. */
+  readonly dtype: ComputeType;
   /** What was tried, in order, for the run's record and the user. */
   readonly tests: readonly SelfTest[];
 }
@@ -21,38 +26,51 @@ export interface Trial {
   readonly detail: string;
 }
 
+const FLOAT32_MODEL: TypeChoice = { dtype: 'auto', stored: () => 'float32' };
+
 /**
- * The provider of a setting. Of `auto`, each is tested in a process of its own, which a driver may crash; where more than one passes,
+ * The provider of a setting, tested in the type that it would compute in. Of `auto`, each is tested in a process of its own, which a driver may crash; where more than one passes,
  * `tryModel` is asked of each and the fastest that is right is taken. Without it the first that passes, a GPU before the CPU.
- * @throws UserError for a setting that is none.
+ * @throws UserError for a setting that is none, and for a type that the provider which was named does not compute in.
  * @throws RunError when the provider that was named, or every one, fails its self-test.
  */
 export async function chooseProvider(
   setting: ProviderSetting,
   tryModel: ((provider: ExecutionProvider) => Promise<Trial>) | null = null,
+  types: TypeChoice = FLOAT32_MODEL,
 ): Promise<ProviderChoice> {
+  const typeOf = (provider: ExecutionProvider): ComputeType => computeType(types, provider);
   if (!PROVIDER_SETTINGS.includes(setting)) {
     throw new UserError(`provider '${setting}' is unknown; it is one of ${PROVIDER_SETTINGS.join(', ')}`);
   }
   if (setting !== 'auto') {
-    const test = await testProvider(setting);
-    if (test.passed) return { provider: setting, tests: [test] };
-    throw unusable([test]);
+    const refusal = typeRefusal(types.dtype, setting);
+    if (refusal) throw new UserError(refusal);
+    const test = await testProvider(setting, typeOf(setting));
+    if (test.passed) return { provider: setting, dtype: typeOf(setting), tests: [test] };
+    throw unusable([test], types);
   }
   const tests: SelfTest[] = [];
   for (const candidate of providersHere()) {
-    tests.push(candidate === 'cpu' ? await testProvider(candidate) : await testProviderApart(candidate));
+    const refusal = typeRefusal(types.dtype, candidate);
+    if (refusal) tests.push({ provider: candidate, passed: false, gradientError: null, detail: refusal });
+    else if (candidate === 'cpu') tests.push(await testProvider(candidate, typeOf(candidate)));
+    else tests.push(await testProviderApart(candidate, typeOf(candidate)));
   }
   const passed = tests.filter((test) => test.passed);
-  if (passed.length === 0) throw unusable(tests);
-  if (passed.length === 1 || tryModel === null) return { provider: passed[0]!.provider, tests };
-  return fastest(tests, tryModel);
+  if (passed.length === 0) throw unusable(tests, types);
+  const [first] = passed;
+  if (passed.length === 1 || tryModel === null) {
+    return { provider: first!.provider, dtype: typeOf(first!.provider), tests };
+  }
+  return fastest(tests, tryModel, types);
 }
 
 /** Of the providers that passed, the one whose step is right and fastest. @throws RunError when none is right. */
 export async function fastest(
   tests: readonly SelfTest[],
   tryModel: (provider: ExecutionProvider) => Promise<Trial>,
+  types: TypeChoice = FLOAT32_MODEL,
 ): Promise<ProviderChoice> {
   const tried: SelfTest[] = [];
   let best: { readonly provider: ExecutionProvider; readonly milliseconds: number } | null = null;
@@ -66,8 +84,8 @@ export async function fastest(
     tried.push({ ...test, passed: milliseconds !== null, detail });
     if (milliseconds !== null && (best === null || milliseconds < best.milliseconds)) best = { provider, milliseconds };
   }
-  if (best === null) throw unusable(tried);
-  return { provider: best.provider, tests: tried };
+  if (best === null) throw unusable(tried, types);
+  return { provider: best.provider, dtype: computeType(types, best.provider), tests: tried };
 }
 
 async function trialOf(
@@ -81,7 +99,8 @@ async function trialOf(
   }
 }
 
-function unusable(tests: readonly SelfTest[]): RunError {
+function unusable(tests: readonly SelfTest[], { dtype }: TypeChoice): RunError {
   const reasons = tests.map((t) => `${t.provider}: ${t.detail}`).join('; ');
-  return new RunError(`no execution provider is usable (${reasons}); see 'propel doctor', or set provider: cpu`);
+  const instead = dtype === 'auto' || dtype === 'float32' ? 'provider: cpu' : 'dtype: auto';
+  return new RunError(`no execution provider is usable (${reasons}); see 'propel doctor', or set ${instead}`);
 }

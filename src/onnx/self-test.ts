@@ -7,6 +7,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { seededRandom } from '../metrics/random.js';
 import { missingLibrary } from './availability.js';
+import { inType, TYPE_TOLERANCE } from './compute-type.js';
+import type { ComputeType } from './compute-type.js';
 import { Differentiable } from './differentiable.js';
 import type { Value } from './graph.js';
 import { dialectOf, floatData, floats, integers, Session } from './session.js';
@@ -16,9 +18,6 @@ const TIME = 6;
 const WIDTH = 8;
 const VOCABULARY = 11;
 const EPSILON = 1e-5;
-/** Largest |difference| / largest |reference gradient| that passes, per tensor. */
-export const GRADIENT_TOLERANCE = 1e-3;
-
 const SHAPES: Readonly<Record<string, readonly number[]>> = {
   x: [TIME, WIDTH],
   norm: [WIDTH],
@@ -39,15 +38,21 @@ export interface SelfTest {
 }
 
 /**
- * Run the self-test; never rejects: a provider that cannot start has not passed. `Graph` is what builds the tested graph.
+ * Run the self-test with products in `type`, which must be right to its `TYPE_TOLERANCE` of each gradient's largest entry; never rejects: a
+ * provider that cannot start has not passed. `Graph` is what builds the tested graph.
  */
-export async function testProvider(provider: ExecutionProvider, Graph = Differentiable): Promise<SelfTest> {
+export async function testProvider(
+  provider: ExecutionProvider,
+  type: ComputeType = 'float32',
+  Graph = Differentiable,
+): Promise<SelfTest> {
   const missing = missingLibrary(provider);
   if (missing) return { provider, passed: false, gradientError: null, detail: missing };
   const inputs = testInputs();
   const expected = referenceGradients(inputs);
   try {
-    const session = await Session.create(testGraph(new Graph(dialectOf(provider))), { provider, threads: 1 });
+    const graph = testGraph(new Graph(dialectOf(provider), { dtype: type }));
+    const session = await Session.create(graph, { provider, threads: 1 });
     const feeds: Feeds = { labels: integers(BigInt64Array.from(LABELS.map(BigInt)), [TIME]) };
     for (const [name, t] of inputs) feeds[name] = floats(t.data, t.shape);
     const out = await session.run(feeds);
@@ -59,13 +64,13 @@ export async function testProvider(provider: ExecutionProvider, Graph = Differen
       gradient.forEach((g, i) => (worst = Math.max(worst, Math.abs(actual[i]! - g) / scale)));
     }
     // A NaN compares false, so it fails here.
-    const passed = worst <= GRADIENT_TOLERANCE;
+    const passed = worst <= TYPE_TOLERANCE[type];
     const detail = passed
       ? 'gradients agree with float64'
       : `gradients differ from float64 by ${worst.toExponential(1)} relative`;
-    return { provider, passed, gradientError: worst, detail };
+    return { provider, passed, gradientError: worst, detail: inType(type, detail) };
   } catch (error) {
-    return { provider, passed: false, gradientError: null, detail: reason(error as Error) };
+    return { provider, passed: false, gradientError: null, detail: inType(type, failureReason(error as Error)) };
   }
 }
 
@@ -73,13 +78,13 @@ const runFile = promisify(execFile);
 const TIMEOUT_MS = 60_000;
 
 /** The self-test in a process of its own: a driver may write to standard error, hang, or crash. */
-export async function testProviderApart(provider: ExecutionProvider): Promise<SelfTest> {
+export async function testProviderApart(provider: ExecutionProvider, type: ComputeType = 'float32'): Promise<SelfTest> {
   const missing = missingLibrary(provider);
   const failure = { provider, passed: false, gradientError: null };
   if (missing) return { ...failure, detail: missing };
   const script = `
     const { testProvider } = await import(${JSON.stringify(import.meta.url)});
-    process.stdout.write(JSON.stringify(await testProvider(${JSON.stringify(provider)})));`;
+    process.stdout.write(JSON.stringify(await testProvider(${JSON.stringify(provider)}, ${JSON.stringify(type)})));`;
   try {
     const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
     const { stdout } = await runFile(process.execPath, ['--input-type=module', '--eval', script], options);
@@ -102,8 +107,9 @@ function testInputs(): Map<string, Tensor> {
 }
 
 /** One short line of an error of ONNX Runtime's, which begins with source paths and may go on for many lines. */
-function reason(error: Error): string {
+export function failureReason(error: Error): string {
   if (error.message.includes('Failed to get a WebGPU adapter')) return 'no WebGPU adapter found';
+  if (error.message.includes('requires f16')) return 'the GPU or its driver has no float16 in shaders (shader-f16)';
   const line = error.message.split('\n')[0]!;
   return line.replace(/^\S*\/onnxruntime_src\/\S+ /, '').slice(0, LONGEST_REASON);
 }

@@ -1,6 +1,7 @@
 /** ONNX Runtime sessions with the settings that training needs, and the tensors that go in and out of them. */
 import { join } from 'node:path';
 import * as ort from 'onnxruntime-node';
+import type { DTypeSetting } from './compute-type.js';
 import type { Dialect, Graph } from './graph.js';
 import { enterWebGpu, leaveWebGpu } from './webgpu-thread.js';
 
@@ -20,6 +21,8 @@ export interface SessionSettings {
   readonly provider: ExecutionProvider;
   /** Threads inside an operator (cpu). */
   readonly threads: number;
+  /** Type of large products in the graphs that a model is compiled to; auto unless given. */
+  readonly dtype?: DTypeSetting | undefined;
   /** Folder of external initializers. */
   readonly externalFolder?: string | undefined;
   /** Let kernels keep their own layout of the weights (default): faster, but a copy, where else the file's pages are all there is. */

@@ -53,6 +53,19 @@ describe('loadConfig', () => {
     expect(refusal(() => loadConfig(file, ['seeds=[1]']))).toContain('unknown key seeds');
   });
 
+  it('refuses a type that the named provider does not compute in', () => {
+    const engine = (setting: string) => refusal(() => loadConfig(MICRO, [`engine=${setting}`]));
+    expect(engine('{provider: cpu, dtype: float16}')).toContain(
+      'engine.dtype: cpu computes in float32, not in float16: set dtype: auto, or another provider',
+    );
+    expect(engine('{provider: webgpu, dtype: bfloat16}')).toContain(
+      'engine.dtype: webgpu computes in float32 and float16, not in bfloat16',
+    );
+    expect(loadConfig(MICRO, ['engine={provider: cuda, dtype: bfloat16}']).engine.dtype).toBe('bfloat16');
+    expect(loadConfig(MICRO, ['engine={dtype: float16}']).engine.dtype).toBe('float16');
+    expect(loadConfig(MICRO, ['engine={}']).engine.dtype).toBe('auto');
+  });
+
   it('names an unknown key, wherever it stands', () => {
     expect(refusal(() => loadConfig(MICRO, ['trian.steps=7']))).toContain('unknown key trian');
     expect(refusal(() => loadConfig(MICRO, ['train.stepz=7']))).toContain('unknown key train.stepz');

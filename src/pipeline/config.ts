@@ -3,6 +3,8 @@ import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import { POOLINGS } from '../lm/request-checks.js';
+import { DTYPE_SETTINGS } from '../onnx/compute-type.js';
+import { typeRefusal } from '../onnx/provider-types.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
 import { armSchema, armTrain, isTrained, needsLabels, smallestReward } from './arm-config.js';
@@ -49,6 +51,12 @@ export const configSchema = z
           .describe(
             'Execution provider; auto tries the policy’s own step on each that works and takes the fastest that is right.',
           ),
+        dtype: z
+          .enum(DTYPE_SETTINGS)
+          .default('auto')
+          .describe(
+            'Type of the models’ large products, every linear map and the LM head; auto: on cuda what the weights are stored in, else float32. Everything else is float32.',
+          ),
         threads: z
           .int()
           .positive()
@@ -61,6 +69,10 @@ export const configSchema = z
           .describe(
             'fast: a copy of the weights laid out for each graph, and all activations kept; small: one copy, logits by chunks, layers computed again in the backward pass; auto: by the model’s size; a size such as 24GB: as auto, with rollouts, micro-batches and forward passes cut so that the whole run stays within it.',
           ),
+      })
+      .superRefine(({ provider, dtype }, context) => {
+        const refusal = provider === 'auto' ? null : typeRefusal(dtype, provider);
+        if (refusal) context.addIssue({ code: 'custom', path: ['dtype'], message: refusal });
       })
       .prefault({}),
     sandbox: z

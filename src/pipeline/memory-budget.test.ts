@@ -25,6 +25,7 @@ describe('what is left for a pass', () => {
     expect(engineSettings(micro('2GB').engine, 5)).toEqual({
       provider: 'cpu',
       threads: 2,
+      dtype: 'auto',
       memory: 'auto',
       passBytes: 5,
     });

@@ -24,8 +24,10 @@ export async function passBytes(config: Config): Promise<number | null> {
 export function scorerPassBytes(config: Config, reference: string, probes: number): number | null {
   const { budget } = engineMemory(config.engine);
   if (budget === null) return null;
-  const { config: model } = openCheckpoint(reference);
-  const held = processBytes(config) + weightBytes(model) * (planOf(config.engine, model).shareWeights ? 1 : probes);
+  const { config: model, entries } = openCheckpoint(reference);
+  const types = [...entries.values()].map(({ type }) => type);
+  const weights = weightBytes(config.engine, { config: model, types });
+  const held = processBytes(config) + weights * (planOf(config.engine, model).shareWeights ? 1 : probes);
   if (budget > held) return budget - held;
   throw new UserError(
     `engine.memory: ${config.engine.memory} is less than the ${sizeText(held)} of process, sandbox and the reference's weights; raise it`,
@@ -34,10 +36,16 @@ export function scorerPassBytes(config: Config, reference: string, probes: numbe
 
 /** The engine's settings, as those of a configuration give them. */
 export function engineSettings(
-  { provider, threads, memory }: Config['engine'],
+  { provider, threads, dtype, memory }: Config['engine'],
   bytes: number | null,
-): Pick<EngineSettings, 'provider' | 'threads' | 'memory' | 'passBytes'> {
-  return { provider, threads, memory: engineMemory({ memory }).setting, ...(bytes !== null && { passBytes: bytes }) };
+): Pick<EngineSettings, 'provider' | 'threads' | 'dtype' | 'memory' | 'passBytes'> {
+  return {
+    provider,
+    threads,
+    dtype,
+    memory: engineMemory({ memory }).setting,
+    ...(bytes !== null && { passBytes: bytes }),
+  };
 }
 
 /** Whether an update of so many sequences, the optimiser's state beside it, stays within a pass's bytes. */

@@ -96,6 +96,23 @@ describe('the memory of a run', () => {
     expect(updateOf(shared).activations).toBeLessThan(updateOf(plain).activations);
   });
 
+  it('counts weights in the type they are computed with', () => {
+    const weights = (engine: object, types: PlannedModel['types'] = ['BF16']) => {
+      const planned = { ...config(ARMS), engine: { ...config(ARMS).engine, ...engine } };
+      const [use] = planMemory(planned, [{ ...MODELS[0]!, types }], EXPECTED, null).models[0]!.uses;
+      return use!.weights;
+    };
+    expect(weights({ provider: 'cuda' })).toBe(WEIGHTS / 2);
+    expect(weights({ provider: 'auto' })).toBe(WEIGHTS / 2);
+    expect(weights({ provider: 'cpu' })).toBe(WEIGHTS);
+    expect(weights({ provider: 'webgpu' })).toBe(WEIGHTS);
+    expect(weights({ provider: 'webgpu', dtype: 'float16' })).toBe(WEIGHTS / 2);
+    expect(weights({ provider: 'cuda', dtype: 'float32' })).toBe(WEIGHTS);
+    // Unknown, or of more than one type.
+    expect(weights({ provider: 'cuda' }, null)).toBe(WEIGHTS);
+    expect(weights({ provider: 'cuda' }, ['BF16', 'F32'])).toBe(WEIGHTS);
+  });
+
   it('needs no hidden states without a probe, and no update without training', () => {
     const uses = (arms: Readonly<Record<string, unknown>>) =>
       planMemory(config(arms), MODELS, EXPECTED, null).models[0]!.uses.map(({ use }) => use);

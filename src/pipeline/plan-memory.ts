@@ -101,7 +101,7 @@ export function planMemory(
   const passBytes = passBytesOf(config, models);
   const memory = models.map((model): ModelMemory | null => {
     if (!model.config) return null;
-    const weights = weightBytes(model.config);
+    const weights = weightBytes(config.engine, model);
     const uses = needsOf(config, model, expected).map(({ use, sequences: uncut, tokens, bytes, cut }): UseMemory => {
       const sequences = passBytes === null ? uncut : cut(passBytes);
       const needed = bytes(sequences);

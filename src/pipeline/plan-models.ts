@@ -8,6 +8,7 @@ import type { DecoderConfig } from '../lm/config.js';
 import { parseHubModel } from '../lm/hub/cache.js';
 import { hubSettings } from '../lm/hub/settings.js';
 import type { HubSettings } from '../lm/hub/settings.js';
+import type { TensorType } from '../lm/safetensors.js';
 import { Tokenizer } from '../lm/tokenizer.js';
 import type { Config } from './config.js';
 import { policySetting } from './model-folders.js';
@@ -23,7 +24,7 @@ export interface PlannedModel {
   /** Null where it is not here. */
   readonly tokenizer: Tokenizer | null;
   /** Element types of the weights; null where they are not here. */
-  readonly types: readonly string[] | null;
+  readonly types: readonly TensorType[] | null;
   readonly problem: string | null;
 }
 
@@ -84,7 +85,7 @@ function readGiven(path: string): DecoderConfig {
   return parseConfig(text, file);
 }
 
-function weightTypes(folder: string): string[] | null {
+function weightTypes(folder: string): TensorType[] | null {
   try {
     return [...new Set([...openCheckpoint(folder).entries.values()].map(({ type }) => type))].toSorted();
   } catch (error) {

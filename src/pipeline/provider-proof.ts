@@ -4,8 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { isRight, ModelTrial } from '../lm/provider-trial.js';
 import { missingLibrary } from '../onnx/availability.js';
+import { inType } from '../onnx/compute-type.js';
+import { COMPUTE_TYPES } from '../onnx/provider-types.js';
+import type { ComputeType } from '../onnx/compute-type.js';
 import { countPlacements, unexpectedOnCpu } from '../onnx/placements.js';
-import { testProvider } from '../onnx/self-test.js';
+import { failureReason, testProvider } from '../onnx/self-test.js';
 import type { ExecutionProvider } from '../onnx/session.js';
 
 export interface ProviderProof {
@@ -28,16 +31,22 @@ export async function proveProvider(provider: ExecutionProvider, folder: string 
   if (folder === null) return { ...unproven, status: 'ok', detail };
   const trial = await ModelTrial.open(folder, THREADS);
   try {
-    const step = await trial.try(provider, true);
+    const step = await trial.try(provider, 'float32', true);
     const { gradientError: error, milliseconds, placements } = step;
     const unexpected: Record<string, number> = {};
     if (provider !== 'cpu') {
       for (const { operator } of unexpectedOnCpu(placements)) unexpected[operator] = (unexpected[operator] ?? 0) + 1;
     }
+    const narrow: string[] = [];
+    for (const type of COMPUTE_TYPES[provider].slice(1)) narrow.push(await proveType(provider, type, trial));
     return {
       provider,
       status: isRight(step) ? 'ok' : 'failed',
-      detail: `${detail}; a model's step differs from cpu's by ${error.toExponential(1)} relative and takes ${milliseconds.toFixed(0)} ms`,
+      detail: [
+        detail,
+        `a model's step differs from cpu's by ${error.toExponential(1)} relative and takes ${milliseconds.toFixed(0)} ms`,
+        ...narrow,
+      ].join('; '),
       nodes: Object.fromEntries(countPlacements(placements)),
       unexpected,
     };
@@ -49,6 +58,19 @@ export async function proveProvider(provider: ExecutionProvider, folder: string 
     };
   } finally {
     await trial.release();
+  }
+}
+
+/** What comes of a provider's products in a narrower type; where it has none of it, that does not count against the provider. */
+async function proveType(provider: ExecutionProvider, type: ComputeType, trial: ModelTrial): Promise<string> {
+  const { passed, detail } = await testProvider(provider, type);
+  if (!passed) return detail;
+  try {
+    const step = await trial.try(provider, type);
+    const error = `${step.gradientError.toExponential(1)} relative`;
+    return inType(type, `${isRight(step) ? error : `wrong by ${error}`}, ${step.milliseconds.toFixed(0)} ms`);
+  } catch (error) {
+    return inType(type, `it cannot run a model: ${failureReason(error as Error)}`);
   }
 }
 

@@ -1,9 +1,12 @@
 /** What a run holds in memory all the time, and what a budget leaves beside it. */
+import { commonType } from '../lm/checkpoint.js';
 import { parameterBytes } from '../lm/footprint.js';
 import type { AdapterLayout } from '../lm/adapter.js';
 import type { DecoderConfig } from '../lm/config.js';
 import { memoryPlan } from '../lm/memory.js';
 import type { MemoryPlan } from '../lm/memory.js';
+import { computeType } from '../onnx/provider-types.js';
+import type { ExecutionProvider } from '../onnx/session.js';
 import { armTrain, isTrained } from './arm-config.js';
 import { RUN_MEMORY } from './compare-plan.js';
 import { ensembleSize, phasesNeeded } from './config.js';
@@ -13,7 +16,7 @@ import { policySetting } from './model-folders.js';
 import type { PlannedModel } from './plan-models.js';
 
 /** A model's part in a memory's plan. */
-export type SizedModel = Pick<PlannedModel, 'settings' | 'config'>;
+export type SizedModel = Pick<PlannedModel, 'settings' | 'config' | 'types'>;
 
 /** Bytes that one pass of a model may work with, so that the run stays within `engine.memory`; null where that is no size. */
 export function passBytesOf(config: Config, models: readonly SizedModel[]): number | null {
@@ -27,10 +30,16 @@ export function processBytes({ sandbox, domain }: Pick<Config, 'sandbox' | 'doma
 }
 
 export const residentBytes = (config: Config, models: readonly SizedModel[]): number =>
-  models.reduce((sum, model) => sum + (model.config ? graphsOf(config, model) * weightBytes(model.config) : 0), 0);
+  models.reduce(
+    (sum, model) => sum + (model.config ? graphsOf(config, model) * weightBytes(config.engine, model) : 0),
+    0,
+  );
 
-/** As they are computed with: float32, whatever they are stored in. */
-export const weightBytes = (config: DecoderConfig): number => parameterBytes(config).float32;
+/** In the type that they are computed with; of a model that is not here, stored in nobody knows what, `auto` is float32. */
+export function weightBytes(engine: Config['engine'], { config, types }: Pick<SizedModel, 'config' | 'types'>): number {
+  const type = computeType({ dtype: engine.dtype, stored: () => commonType(types ?? []) }, plannedProvider(engine));
+  return parameterBytes(config!)[type];
+}
 
 /** Graphs of a model that a whole run holds at once, each with weights of its own. */
 export function graphsOf(config: Config, { settings, config: decoder }: SizedModel): number {
@@ -53,9 +62,12 @@ export const isPolicy = (settings: readonly string[]): boolean =>
 export const isProbed = (config: Config, settings: readonly string[]): boolean =>
   settings.includes('models.reference') && phasesNeeded(config).probes;
 
-/** With `auto` as with cuda: both it and cpu share a large model's weights; with webgpu every graph has its own. */
 export const planOf = (engine: Config['engine'], decoder: DecoderConfig): MemoryPlan =>
-  memoryPlan(decoder, engineMemory(engine).setting, engine.provider === 'auto' ? 'cuda' : engine.provider);
+  memoryPlan(decoder, engineMemory(engine).setting, plannedProvider(engine));
+
+/** `auto` as cuda: both it and cpu share a large model's weights; with webgpu every graph has its own. */
+const plannedProvider = ({ provider }: Config['engine']): ExecutionProvider =>
+  provider === 'auto' ? 'cuda' : provider;
 
 /** The distinct adapters that are trained on the model of those settings. */
 export function trainedBy(config: Config, settings: readonly string[]): AdapterLayout[] {

@@ -153,16 +153,19 @@ export class Workspace {
     return engine;
   }
 
-  /** The run goes on with the provider that began it: another would round its rows differently. */
+  /** The run goes on with the provider and the type that began it: others would round its rows differently. */
   async #engineOfRun(): Promise<EngineThread> {
     const engine = await (this.#engine ??= this.#openEngine());
     if (this.#readOnly) return engine;
-    const { provider } = engine.choice;
-    const begun = this.store.recordVersion('provider', provider);
-    if (begun === provider) return engine;
-    throw new UserError(
-      `the run was begun on ${begun}, and engine.provider gives ${provider} now: go on where ${begun} works, or start over with 'propel run --fresh'`,
-    );
+    for (const key of ['provider', 'dtype'] as const) {
+      const now = engine.choice[key];
+      const begun = this.store.recordVersion(key, now);
+      if (begun === now) continue;
+      throw new UserError(
+        `the run was begun ${key === 'provider' ? 'on' : 'in'} ${begun}, and engine.${key} gives ${now} now: go on where ${begun} works, or start over with 'propel run --fresh'`,
+      );
+    }
+    return engine;
   }
 
   #model(folder: string): Promise<LanguageModel> {
