@@ -10,6 +10,7 @@ import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
 import { seededRandom } from '../metrics/random.js';
 import { layoutKey } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
+import { batchRows } from './batch-rows.js';
 import { openCheckpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { emitHidden, hiddenName } from './hidden-graph.js';
@@ -17,6 +18,7 @@ import type { MemorySetting } from './memory.js';
 import { ModelSessions } from './model-sessions.js';
 import type { ModelGraph } from './model-sessions.js';
 import { packByLength } from './packing.js';
+import { rowsAfterPrefix } from './prefix-graph.js';
 import { checkGroups, checkHidden, checkLength, checkRollout } from './request-checks.js';
 import type {
   Completion,
@@ -169,11 +171,12 @@ class Model {
     };
   }
 
-  #logProbGraph(layout: AdapterLayout | null): ModelGraph {
+  #logProbGraph(layout: AdapterLayout | null, afterPrefix = false): ModelGraph {
     const { headRows } = this.sessions.plan;
+    const emitTokens = afterPrefix ? rowsAfterPrefix : undefined;
     return {
-      key: `logProbs ${layoutKey(layout)}`,
-      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows),
+      key: `logProbs ${layoutKey(layout)}${afterPrefix ? ' after a prefix' : ''}`,
+      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows, emitTokens),
     };
   }
 
@@ -284,15 +287,15 @@ class Model {
   }
 
   async logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
-    checkLength(this.#config, batch.time);
-    const graph = this.#logProbGraph(adapter?.layout ?? null);
-    const shape = [batch.batch, batch.time];
+    checkLength(this.#config, (batch.prefix?.length ?? 0) + batch.time);
+    const graph = this.#logProbGraph(adapter?.layout ?? null, batch.prefix !== undefined);
+    const rows = batchRows(batch, this.#config.heads / this.#config.kvHeads);
     const out = await this.sessions.run(graph, {
-      ids: integers(batch.ids, shape),
-      labels: integers(batch.labels, shape),
+      ...rows.feeds,
+      labels: integers(rows.pack(batch.labels), rows.shape),
       ...adapterFeeds(adapter),
     });
-    return floatData(out['logProbs']);
+    return rows.unpack(floatData(out['logProbs']));
   }
 
   release(): Promise<void> {
