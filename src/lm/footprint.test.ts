@@ -67,6 +67,14 @@ describe('memory', () => {
     expect(updateBytes(TINY_LLAMA, LAYOUT, 3, 5)).toBe(4 * (layers + adapters + head) + forwardBytes(TINY_LLAMA, 3, 5));
   });
 
+  it('of an update after a prefix of 7: its rows once, what three sequences of 5 see of it, no logits of it', () => {
+    const scores = 4 * (7 * 7 + 15 * 12);
+    const layers = 2 * (22 * 232 + scores);
+    const [adapters, head] = [22 * 3 * 14, 3 * 15 * 24];
+    const pass = 22 * 232 + 2 * scores;
+    expect(updateBytes(TINY_LLAMA, LAYOUT, 3, 5, 7)).toBe(4 * (layers + adapters + head + pass));
+  });
+
   it('of training: values and two moments, before and after a step, and gradients twice', () => {
     expect(trainerBytes(TINY_LLAMA, LAYOUT)).toEqual({ optimiser: 6 * 4 * 1392, gradients: 2 * 4 * 1392 });
   });

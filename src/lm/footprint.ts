@@ -47,10 +47,17 @@ function layerFloats({ width, heads, kvHeads, headDim, feedForward }: DecoderCon
   return 4 * width + 2 * (heads + 2 * kvHeads) * headDim + 2 * heads * headDim + 3 * feedForward;
 }
 
-/** Of the two layers' worth that a forward pass holds at most, with one layer's attention scores before and after the softmax. */
-export function forwardBytes(config: DecoderConfig, batch: number, time: number): number {
-  const scores = 2 * batch * config.heads * time * time;
-  return FLOAT * (batch * time * layerFloats(config) + scores);
+/**
+ * Of the two layers' worth that a forward pass holds at most, with one layer's attention scores before and after the softmax; of
+ * sequences after a common prefix, where there is one.
+ */
+export function forwardBytes(config: DecoderConfig, batch: number, time: number, prefix = 0): number {
+  return FLOAT * ((prefix + batch * time) * layerFloats(config) + 2 * scoreFloats(config, batch, time, prefix));
+}
+
+/** Of one layer: the prefix sees itself, a sequence the prefix and itself. */
+function scoreFloats({ heads }: DecoderConfig, batch: number, time: number, prefix: number): number {
+  return heads * (prefix * prefix + batch * time * (prefix + time));
 }
 
 export interface RolloutSize {
@@ -74,15 +81,21 @@ export function rolloutBytes(
 }
 
 /**
- * A forward pass kept for its backward one: every layer's activations and attention probabilities, the adapter's inner ones, and of the head
- * logits, log-probabilities and the gradient of the logits.
+ * A forward pass kept for its backward one: every layer's activations and attention probabilities, the adapter's inner ones, and of the head,
+ * which a common prefix does not reach, logits, log-probabilities and the gradient of the logits.
  */
-export function updateBytes(config: DecoderConfig, layout: AdapterLayout, batch: number, time: number): number {
-  const rows = batch * time;
+export function updateBytes(
+  config: DecoderConfig,
+  layout: AdapterLayout,
+  batch: number,
+  time: number,
+  prefix = 0,
+): number {
+  const rows = prefix + batch * time;
   const adapted = factorShapes(config, layout).size / 2;
-  const layers = config.layers * (rows * layerFloats(config) + batch * config.heads * time * time);
-  const head = 3 * rows * config.vocabulary;
-  return FLOAT * (layers + rows * layout.rank * adapted + head) + forwardBytes(config, batch, time);
+  const layers = config.layers * (rows * layerFloats(config) + scoreFloats(config, batch, time, prefix));
+  const head = 3 * batch * time * config.vocabulary;
+  return FLOAT * (layers + rows * layout.rank * adapted + head) + forwardBytes(config, batch, time, prefix);
 }
 
 /** Values, two moments and the gathered gradients of an adapter; AdamW's results stand beside them for a moment. */

@@ -76,6 +76,21 @@ describe('the memory of a run', () => {
     expect(fits).toBe(null);
   });
 
+  it('holds a prompt of many tokens once: 32 + 5 · 11 of 90 tokens, where whole sequences of 43 would be two', () => {
+    const limited = loadConfig('pipelines/azr-micro.yaml', [
+      'domain.types=[code_o]',
+      'policy={maxNewTokens: 10, stops: []}',
+      `train={batch: 12, microBatch: 8, microBatchTokens: 90, lora: ${JSON.stringify(LAYOUT)}}`,
+      `arms=${JSON.stringify(ARMS)}`,
+    ]);
+    const plan = planMemory(limited, MODELS, { ...EXPECTED, promptTokens: 33 }, null);
+    expect(plan.models[0]!.uses.find(({ use }) => use === 'update')).toMatchObject({
+      sequences: 5,
+      tokens: 43,
+      activations: updateBytes(TINY_LLAMA, LAYOUT, 5, 11, 32),
+    });
+  });
+
   it('needs no hidden states without a probe, and no update without training', () => {
     const uses = (arms: Readonly<Record<string, unknown>>) =>
       planMemory(config(arms), MODELS, EXPECTED, null).models[0]!.uses.map(({ use }) => use);

@@ -5,6 +5,7 @@ import type { DecoderConfig } from '../lm/config.js';
 import { FORWARD_BATCH } from '../lm/engine.js';
 import type { RolloutSize } from '../lm/footprint.js';
 import type { BatchLimits } from '../lm/packing.js';
+import { sharedTokens } from '../rl/micro-batches.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
 import { RUN_MEMORY } from './compare-plan.js';
@@ -191,12 +192,14 @@ function updateNeed(
   { promptTokens }: Expectations,
 ): Need {
   const tokens = promptTokens + policy.maxNewTokens;
+  const prefix = sharedTokens(promptTokens);
+  const own = tokens - prefix;
   const trainer = trainerBytes(decoder, layout);
   const bytes = (n: number) => ({
     ...trainer,
     cache: 0,
-    activations: updateBytes(decoder, layout, n, tokens),
+    activations: updateBytes(decoder, layout, n, own, prefix),
   });
-  const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens };
-  return { use: 'update', sequences: sequencesWithin(limits, tokens), tokens, bytes };
+  const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens - prefix };
+  return { use: 'update', sequences: sequencesWithin(limits, own), tokens, bytes };
 }

@@ -13,10 +13,13 @@ export interface Rollout {
 }
 
 /**
- * Prompt tokens, the last one aside, from which sequences share them. Fewer save less than it costs to lay rows out for attention, and the
- * short openings of small models stay in batches of all task types.
+ * Prompt tokens, the last one aside, from which sequences share them. Sharing fewer would pay too, but less than it does that the short
+ * openings of small models' task types fill batches together.
  */
 const LEAST_SHARED = 32;
+
+/** Tokens of a prompt that its sequences share in an update. */
+export const sharedTokens = (prompt: number): number => (prompt > LEAST_SHARED ? prompt - 1 : 0);
 
 /**
  * Two or more sequences of one prompt of more than 32 tokens have batches of their own, which compute the prompt once; the others go
@@ -31,10 +34,11 @@ export function microBatches(rollouts: readonly Rollout[], limits: BatchLimits):
     if (group) group.push(rollout);
     else byPrompt.set(key, [rollout]);
   }
-  const sharing = [...byPrompt.values()].filter((group) => group.length > 1 && group[0]!.prompt.length > LEAST_SHARED);
+  const sharedBy = ([first]: readonly Rollout[]): number => sharedTokens(first!.prompt.length);
+  const sharing = [...byPrompt.values()].filter((group) => group.length > 1 && sharedBy(group) > 0);
   const shared = new Set(sharing.flat());
   return [
-    ...sharing.flatMap((group) => pack(group, group[0]!.prompt.length - 1, limits)),
+    ...sharing.flatMap((group) => pack(group, sharedBy(group), limits)),
     ...pack(
       rollouts.filter((rollout) => !shared.has(rollout)),
       0,
