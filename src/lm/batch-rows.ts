@@ -1,7 +1,21 @@
 /** How a batch of token sequences is fed to a graph: as it is, right-padded, or after a common prefix, row by row. */
 import { floats, integers } from '../onnx/session.js';
 import type { Feeds } from '../onnx/session.js';
-import type { TokenBatch } from './trainer.js';
+
+/** A padded batch of token sequences; every array is row-major [batch, time] and aligned with `labels`, the next tokens. */
+export interface TokenBatch {
+  readonly batch: number;
+  readonly time: number;
+  /**
+   * At least one token that comes before every sequence, and is computed once for all of them. Tokens after a sequence's last one of any
+   * weight are then not computed, and their log-probabilities 0. Without it each sequence is all of its text.
+   */
+  readonly prefix?: BigInt64Array | undefined;
+  readonly ids: BigInt64Array;
+  readonly labels: BigInt64Array;
+  /** Weight of a token in the loss: 0 for padding and prompt. */
+  readonly mask: Float32Array;
+}
 
 export interface BatchRows {
   /** The tokens, and where they lie. */

@@ -11,6 +11,7 @@ import { seededRandom } from '../metrics/random.js';
 import { layoutKey } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
 import { batchRows } from './batch-rows.js';
+import type { TokenBatch } from './batch-rows.js';
 import { openCheckpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { emitHidden, hiddenName } from './hidden-graph.js';
@@ -30,7 +31,7 @@ import type {
 } from './request-checks.js';
 import { emitRollout } from './rollout-graph.js';
 import { freshState, Trainer } from './trainer.js';
-import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
+import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TrainerState } from './trainer.js';
 import { emitLogProbs } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
 

@@ -13,7 +13,7 @@ import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { Engine } from './engine.js';
 import { memoryPlan } from './memory.js';
-import type { TokenBatch } from './trainer.js';
+import type { TokenBatch } from './batch-rows.js';
 import { emitLogProbs, updateGraph } from './update-graph.js';
 import type { Trainable, UpdateMemory } from './update-graph.js';
 

@@ -6,27 +6,13 @@ import { accumulateGraph, adamWGraph, firstMoment, nextName, secondMoment } from
 import type { Checkpoint } from './checkpoint.js';
 import { layoutKey } from './adapter.js';
 import { batchRows } from './batch-rows.js';
+import type { TokenBatch } from './batch-rows.js';
 import { ModelSessions } from './model-sessions.js';
 import type { ModelGraph } from './model-sessions.js';
 import { rowsAfterPrefix } from './prefix-graph.js';
 import { checkLength } from './request-checks.js';
 import { emitUpdate, gradientName, trainableShapes } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
-
-/** A padded batch of token sequences; every array is row-major [batch, time] and aligned with `labels`, the next tokens. */
-export interface TokenBatch {
-  readonly batch: number;
-  readonly time: number;
-  /**
-   * At least one token that comes before every sequence, and is computed once for all of them. Tokens after a sequence's last one of any
-   * weight are then not computed, and their log-probabilities 0. Without it each sequence is all of its text.
-   */
-  readonly prefix?: BigInt64Array | undefined;
-  readonly ids: BigInt64Array;
-  readonly labels: BigInt64Array;
-  /** Weight of a token in the loss: 0 for padding and prompt. */
-  readonly mask: Float32Array;
-}
 
 export interface PolicyBatch extends TokenBatch {
   readonly advantages: Float32Array;
