@@ -90,7 +90,9 @@ describe('the peak of memory', () => {
       'an update',
       'update',
       [32, 200] as const,
-      optimiser + gradients + updateBytes(model, layout, [32, 200], { headRows: null, recompute: false }),
+      optimiser +
+        gradients +
+        updateBytes(model, layout, { batch: 32, time: 200 }, { headRows: null, recompute: false }),
     ],
   ])('of %s that is cut to a quarter is less than half', (_what, use, size, bytes) => {
     const checkpoint = tinyCheckpoint(model);

@@ -11,6 +11,8 @@ import { floatData, floats, hasLoop, integers } from '../onnx/session.js';
 import type { Feeds, SessionSettings, Tensor } from '../onnx/session.js';
 import { layoutKey } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
+import { batchRows } from './batch-rows.js';
+import type { TokenBatch } from './batch-rows.js';
 import { openCheckpoint, storedType } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { emitHidden, hiddenName } from './hidden-graph.js';
@@ -22,6 +24,7 @@ import { forwardBytes, rolloutWorkingBytes } from './footprint.js';
 import type { RolloutSize } from './footprint.js';
 import { packByLength } from './packing.js';
 import { padRows } from './padding.js';
+import { rowsAfterPrefix } from './prefix-graph.js';
 import { checkGroups, checkHidden, checkLength, checkRollout } from './request-checks.js';
 import type { Completion, GroupedRolloutRequest, HiddenRequest, Pooling, RolloutRequest } from './request-checks.js';
 import { emitRollout } from './rollout-graph.js';
@@ -31,7 +34,7 @@ import type { Sampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
 import { stepRollout } from './step-rollout.js';
 import { freshState, Trainer } from './trainer.js';
-import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
+import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TrainerState } from './trainer.js';
 import { emitLogProbs } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
 
@@ -219,11 +222,12 @@ class Model {
     return [graph('prompt', emitPrompts), graph('step', emitStep)];
   }
 
-  #logProbGraph(layout: AdapterLayout | null): ModelGraph {
+  #logProbGraph(layout: AdapterLayout | null, afterPrefix = false): ModelGraph {
     const { headRows } = this.sessions.plan;
+    const emitTokens = afterPrefix ? rowsAfterPrefix : undefined;
     return {
-      key: graphKey('logProbs', layout, null),
-      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows),
+      key: graphKey(afterPrefix ? 'logProbs after a prefix' : 'logProbs', layout, null),
+      emit: (g, weights) => emitLogProbs(g, this.#config, weights(), layout, headRows, emitTokens),
     };
   }
 
@@ -261,15 +265,15 @@ class Model {
   }
 
   async logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
-    checkLength(this.#config, batch.time);
-    const graph = this.#logProbGraph(adapter?.layout ?? null);
-    const shape = [batch.batch, batch.time];
+    checkLength(this.#config, (batch.prefix?.length ?? 0) + batch.time);
+    const graph = this.#logProbGraph(adapter?.layout ?? null, batch.prefix !== undefined);
+    const rows = batchRows(batch, this.#config.heads / this.#config.kvHeads);
     const out = await this.sessions.run(graph, {
-      ids: integers(batch.ids, shape),
-      labels: integers(batch.labels, shape),
+      ...rows.feeds,
+      labels: integers(rows.pack(batch.labels), rows.shape),
       ...adapterFeeds(adapter),
     });
-    return floatData(out['logProbs']);
+    return rows.unpack(floatData(out['logProbs']));
   }
 
   release(): Promise<void> {

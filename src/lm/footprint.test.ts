@@ -63,14 +63,25 @@ describe('memory', () => {
     const layers = 2 * (15 * 232 + 3 * 4 * 25);
     const adapters = 15 * 3 * 14;
     const head = 3 * 15 * 24;
-    const bytes = updateBytes(TINY_LLAMA, LAYOUT, [3, 5], { headRows: null, recompute: false });
+    const bytes = updateBytes(TINY_LLAMA, LAYOUT, { batch: 3, time: 5 }, { headRows: null, recompute: false });
     expect(bytes).toBe(4 * (layers + adapters + head) + forwardBytes(TINY_LLAMA, 3, 5));
   });
 
   it('of an update that computes layers and head in parts: one of two layers, two layers’ inputs, the logits of 4 rows', () => {
     const layer = 15 * 232 + 3 * 4 * 25 + 15 * 3 * 7;
-    const bytes = updateBytes(TINY_LLAMA, LAYOUT, [3, 5], { headRows: 4, recompute: true });
+    const bytes = updateBytes(TINY_LLAMA, LAYOUT, { batch: 3, time: 5 }, { headRows: 4, recompute: true });
     expect(bytes).toBe(4 * (layer + 2 * 15 * 16 + 3 * 4 * 24) + forwardBytes(TINY_LLAMA, 3, 5));
+  });
+
+  it('of an update after a prefix of 7: its rows once, what three sequences of 5 see of it, no logits of it', () => {
+    const scores = 4 * (7 * 7 + 15 * 12);
+    const layers = 2 * (22 * 232 + scores);
+    const [adapters, head] = [22 * 3 * 14, 3 * 15 * 24];
+    const pass = 22 * 232 + 2 * scores;
+    const shape = { batch: 3, time: 5, prefix: 7 };
+    expect(updateBytes(TINY_LLAMA, LAYOUT, shape, { headRows: null, recompute: false })).toBe(
+      4 * (layers + adapters + head + pass),
+    );
   });
 
   it('of training: values and two moments, before and after a step, and gradients twice', () => {

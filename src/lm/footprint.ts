@@ -44,10 +44,17 @@ function layerFloats({ width, heads, kvHeads, headDim, feedForward }: DecoderCon
   return 4 * width + 2 * (heads + 2 * kvHeads) * headDim + 2 * heads * headDim + 3 * feedForward;
 }
 
-/** Of the two layers' worth that a forward pass holds at most, with one layer's attention scores before and after the softmax. */
-export function forwardBytes(config: DecoderConfig, batch: number, time: number): number {
-  const scores = 2 * batch * config.heads * time * time;
-  return FLOAT * (batch * time * layerFloats(config) + scores);
+/**
+ * Of the two layers' worth that a forward pass holds at most, with one layer's attention scores before and after the softmax; of
+ * sequences after a common prefix, where there is one.
+ */
+export function forwardBytes(config: DecoderConfig, batch: number, time: number, prefix = 0): number {
+  return FLOAT * ((prefix + batch * time) * layerFloats(config) + 2 * scoreFloats(config, batch, time, prefix));
+}
+
+/** Of one layer: the prefix sees itself, a sequence the prefix and itself. */
+function scoreFloats({ heads }: DecoderConfig, batch: number, time: number, prefix: number): number {
+  return heads * (prefix * prefix + batch * time * (prefix + time));
 }
 
 export interface RolloutSize {
@@ -76,24 +83,31 @@ export function rolloutWorkingBytes(config: DecoderConfig, size: RolloutSize): n
   return cache + activations;
 }
 
+/** Sequences of so many tokens, after a prefix that they have in common. */
+export interface UpdateShape {
+  readonly batch: number;
+  readonly time: number;
+  readonly prefix?: number;
+}
+
 /**
  * A forward pass kept for its backward one: every layer's activations and attention probabilities and the adapter's inner ones, or with
- * `recompute` those of one layer and every layer's input; of the head logits, log-probabilities and the gradient of the logits, of all rows or of a
- * chunk.
+ * `recompute` those of one layer and every layer's input; of the head, which a common prefix does not reach, logits, log-probabilities and the
+ * gradient of the logits, of all rows or of a chunk.
  */
 export function updateBytes(
   config: DecoderConfig,
   layout: AdapterLayout,
-  [batch, time]: readonly [number, number],
+  { batch, time, prefix = 0 }: UpdateShape,
   { headRows, recompute }: UpdateMemory,
 ): number {
-  const rows = batch * time;
+  const rows = prefix + batch * time;
   const adapted = factorShapes(config, layout).size / 2;
-  const all =
-    config.layers * (rows * layerFloats(config) + batch * config.heads * time * time) + rows * layout.rank * adapted;
+  const kept = rows * layerFloats(config) + scoreFloats(config, batch, time, prefix);
+  const all = config.layers * kept + rows * layout.rank * adapted;
   const layers = recompute ? all / config.layers + config.layers * rows * config.width : all;
-  const head = 3 * Math.min(rows, headRows ?? rows) * config.vocabulary;
-  return FLOAT * (layers + head) + forwardBytes(config, batch, time);
+  const head = 3 * Math.min(batch * time, headRows ?? Infinity) * config.vocabulary;
+  return FLOAT * (layers + head) + forwardBytes(config, batch, time, prefix);
 }
 
 /** Values, two moments and the gathered gradients of an adapter; AdamW's results stand beside them for a moment. */

@@ -5,13 +5,14 @@ import { RunError, UserError } from '../errors.js';
 import type { ProviderChoice } from '../onnx/providers.js';
 import type { Tensor } from '../onnx/session.js';
 import type { Adapter } from './adapter.js';
+import type { TokenBatch } from './batch-rows.js';
 import { checkpointHash, openCheckpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import type { Engine, EngineSettings } from './engine.js';
 import type { EngineReply } from './engine-worker.js';
 import type { Completion, GroupedRolloutRequest, HiddenRequest, RolloutRequest } from './request-checks.js';
 import { Tokenizer } from './tokenizer.js';
-import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TokenBatch, TrainerState } from './trainer.js';
+import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TrainerState } from './trainer.js';
 import type { Trainable } from './update-graph.js';
 
 type Methods = Omit<Engine, 'choice'>;

@@ -14,8 +14,8 @@ import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { Engine } from './engine.js';
 import { memoryPlan } from './memory.js';
+import type { TokenBatch } from './batch-rows.js';
 import type { UpdateMemory } from './memory.js';
-import type { TokenBatch } from './trainer.js';
 import { emitLogProbs, updateGraph } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
 

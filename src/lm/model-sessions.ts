@@ -21,7 +21,7 @@ interface SharedSession {
 }
 
 /** Graphs kept compiled. */
-const KEPT_GRAPHS = 8;
+const KEPT_GRAPHS = 10;
 
 export class ModelSessions {
   readonly checkpoint: Checkpoint;

@@ -12,7 +12,7 @@ import type { Completion, RolloutRequest } from './request-checks.js';
 import { projectionShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { rolloutGraph } from './rollout-graph.js';
-import type { TokenBatch } from './trainer.js';
+import type { TokenBatch } from './batch-rows.js';
 
 const engine = await Engine.create({ provider: 'cpu', threads: 1 });
 

@@ -5,21 +5,14 @@ import type { Feeds, Fetches, SessionSettings, Tensor } from '../onnx/session.js
 import { accumulateGraph, adamWGraph, firstMoment, nextName, secondMoment } from './adamw-graph.js';
 import type { Checkpoint } from './checkpoint.js';
 import { layoutKey } from './adapter.js';
+import { batchRows } from './batch-rows.js';
+import type { TokenBatch } from './batch-rows.js';
 import { ModelSessions } from './model-sessions.js';
 import type { ModelGraph } from './model-sessions.js';
+import { rowsAfterPrefix } from './prefix-graph.js';
 import { checkLength } from './request-checks.js';
 import { emitUpdate, gradientName, trainableShapes } from './update-graph.js';
 import type { Trainable } from './update-graph.js';
-
-/** A padded batch of token sequences; every array is row-major [batch, time] and aligned with `labels`, the next tokens. */
-export interface TokenBatch {
-  readonly batch: number;
-  readonly time: number;
-  readonly ids: BigInt64Array;
-  readonly labels: BigInt64Array;
-  /** Weight of a token in the loss: 0 for padding and prompt. */
-  readonly mask: Float32Array;
-}
 
 export interface PolicyBatch extends TokenBatch {
   readonly advantages: Float32Array;
@@ -71,6 +64,8 @@ export class Trainer {
   /** Whether the sessions are this trainer's alone. */
   readonly #owned: boolean;
   readonly #update: ModelGraph;
+  /** The same after a common prefix; compiled when a batch first has one. */
+  readonly #updateAfterPrefix: ModelGraph;
   readonly #adamW: Session;
   readonly #accumulate: Session;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
@@ -81,13 +76,15 @@ export class Trainer {
 
   private constructor(
     [sessions, owned]: readonly [ModelSessions, boolean],
-    [update, adamW, accumulate]: readonly [ModelGraph, Session, Session],
+    [update, updateAfterPrefix]: readonly [ModelGraph, ModelGraph],
+    [adamW, accumulate]: readonly [Session, Session],
     shapes: ReadonlyMap<string, readonly number[]>,
     state: TrainerState,
   ) {
     this.#sessions = sessions;
     this.#owned = owned;
-    [this.#update, this.#adamW, this.#accumulate] = [update, adamW, accumulate];
+    [this.#update, this.#updateAfterPrefix] = [update, updateAfterPrefix];
+    [this.#adamW, this.#accumulate] = [adamW, accumulate];
     this.#shapes = shapes;
     this.#step = state.step;
     this.#tensors = Object.fromEntries([...state.tensors].map(([name, t]) => [name, floats(t.data, t.shape)]));
@@ -108,30 +105,37 @@ export class Trainer {
     const { config } = sessions.checkpoint;
     const shapes = trainableShapes(config, trainable);
     checkState(shapes, state);
+    const key = `update ${trainable === 'weights' ? trainable : layoutKey(trainable)}`;
     const update: ModelGraph = {
-      key: `update ${trainable === 'weights' ? trainable : layoutKey(trainable)}`,
+      key,
       emit: (g, weights) => emitUpdate(g, config, weights, trainable, sessions.plan),
+    };
+    const updateAfterPrefix: ModelGraph = {
+      key: `${key} after a prefix`,
+      emit: (g, weights) => emitUpdate(g, config, weights, trainable, sessions.plan, rowsAfterPrefix),
     };
     await sessions.add(update);
     // Gradients and moments lie in the host's memory, so the optimizer works there: a device would have them sent to and fro.
     const host = { provider: 'cpu', threads: settings.threads } as const;
     const adamW = await Session.create(adamWGraph(shapes, dialectOf('cpu')), host);
     const accumulate = await Session.create(accumulateGraph(shapes, dialectOf('cpu')), host);
-    return new Trainer([sessions, owned], [update, adamW, accumulate], shapes, state);
+    return new Trainer([sessions, owned], [update, updateAfterPrefix], [adamW, accumulate], shapes, state);
   }
 
   /** Add a micro-batch's gradients. @returns its share of the loss and the log-probabilities it computed. */
   async accumulate(batch: PolicyBatch, loss: LossSettings): Promise<LossReport> {
-    checkLength(this.#sessions.checkpoint.config, batch.time);
-    const shape = [batch.batch, batch.time];
+    const { config } = this.#sessions.checkpoint;
+    checkLength(config, (batch.prefix?.length ?? 0) + batch.time);
+    const rows = batchRows(batch, config.heads / config.kvHeads);
     const zeros = new Float32Array(batch.batch * batch.time);
+    const given = (values: Float32Array | null) => floats(rows.pack(values ?? zeros), rows.shape);
     const feeds: Feeds = {
-      ids: integers(batch.ids, shape),
-      labels: integers(batch.labels, shape),
-      mask: floats(batch.mask, shape),
-      advantages: floats(batch.advantages, shape),
-      oldLogProbs: floats(batch.oldLogProbs ?? zeros, shape),
-      referenceLogProbs: floats(batch.referenceLogProbs ?? zeros, shape),
+      ...rows.feeds,
+      labels: integers(rows.pack(batch.labels), rows.shape),
+      mask: given(batch.mask),
+      advantages: given(batch.advantages),
+      oldLogProbs: given(batch.oldLogProbs),
+      referenceLogProbs: given(batch.referenceLogProbs),
       onPolicy: bool(batch.oldLogProbs === null),
       tokens: scalar(loss.tokens),
       clip: scalar(loss.clip),
@@ -139,7 +143,7 @@ export class Trainer {
       entropy: scalar(loss.entropy),
     };
     for (const name of this.#shapes.keys()) feeds[name] = this.#tensors[name]!;
-    const out = await this.#sessions.run(this.#update, feeds);
+    const out = await this.#sessions.run(batch.prefix ? this.#updateAfterPrefix : this.#update, feeds);
     await this.#add(out);
     const value = (name: string) => floatData(out[name])[0]!;
     return {
@@ -147,7 +151,7 @@ export class Trainer {
       klSum: batch.referenceLogProbs ? value('klSum') : 0,
       entropySum: value('entropySum'),
       clipped: value('clipped'),
-      logProbs: floatData(out['logProbs']),
+      logProbs: rows.unpack(floatData(out['logProbs'])),
     };
   }
 
@@ -215,7 +219,8 @@ export class Trainer {
   }
 
   async release(): Promise<void> {
-    await (this.#owned ? this.#sessions.release() : this.#sessions.drop(this.#update.key));
+    if (this.#owned) await this.#sessions.release();
+    else for (const { key } of [this.#update, this.#updateAfterPrefix]) await this.#sessions.drop(key);
     await this.#adamW.release();
     await this.#accumulate.release();
   }

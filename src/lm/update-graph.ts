@@ -8,7 +8,7 @@
  */
 import { byChunks } from '../onnx/chunks.js';
 import { Differentiable } from '../onnx/differentiable.js';
-import type { Dialect, Value } from '../onnx/graph.js';
+import type { Dialect, Dim, Shape, Value } from '../onnx/graph.js';
 import { adapterInputs, factorShapes } from './adapter.js';
 import type { AdapterLayout } from './adapter.js';
 import { bindWeights, weightInputs } from './checkpoint.js';
@@ -39,6 +39,26 @@ export function tokenInput(g: Differentiable): Value {
   return ids;
 }
 
+/** How the tokens of a batch come into a graph, and which of them are scored. */
+export interface TokenRows {
+  /** Shape of what is given and returned of each scored token. */
+  readonly shape: Shape;
+  /** The dimension that counts them. */
+  readonly rows: Dim;
+  /** The dimension of the longest sequence. */
+  readonly positions: Dim;
+  /** The stream after all layers [rows, width]. */
+  readonly stream: (decoder: Decoder) => Value;
+}
+
+export type EmitTokens = (g: Differentiable, config: DecoderConfig) => TokenRows;
+
+/** Right-padded sequences, all tokens scored. */
+const paddedTokens: EmitTokens = (g) => {
+  const ids = tokenInput(g);
+  return { shape: ['batch', 'time'], rows: 'rows', positions: 'time', stream: (decoder) => decoder.causal(g, ids) };
+};
+
 /** The name under which a graph gives the gradient of a trainable. */
 export const gradientName = (trainable: string): string => `gradient.${trainable}`;
 
@@ -60,17 +80,18 @@ export function updateGraph(
   return g;
 }
 
-/** The same inside a graph that has the weights, which are asked for unless they are what is trained. */
+/** The same inside a graph that has the weights, which are asked for unless they are what is trained; tokens come as `emitTokens` has it. */
 export function emitUpdate(
   g: Differentiable,
   config: DecoderConfig,
   weights: () => BoundWeights,
   trainable: Trainable,
   memory: UpdateMemory,
+  emitTokens: EmitTokens = paddedTokens,
 ): void {
-  const ids = tokenInput(g);
+  const scored = emitTokens(g, config);
   const rows = (name: string, dtype: 'int64' | 'float32' = 'float32') =>
-    g.emitReshape(g.input(name, ['batch', 'time'], dtype), ['rows']);
+    g.emitReshape(g.input(name, scored.shape, dtype), [scored.rows]);
   const labels = rows('labels', 'int64');
   const [mask, advantages, old, reference] = ['mask', 'advantages', 'oldLogProbs', 'referenceLogProbs'].map((name) =>
     rows(name),
@@ -83,8 +104,9 @@ export function emitUpdate(
   ];
   const settings = { tokens, clip, kl, entropy, onPolicy: g.input('onPolicy', [], 'bool') };
 
-  const { decoder, trainables } = trainableDecoder(g, config, weights, trainable, memory.recompute);
-  const stream = decoder.causal(g, ids);
+  const { positions } = scored;
+  const { decoder, trainables } = trainableDecoder(g, config, weights, trainable, positions, memory.recompute);
+  const stream = scored.stream(decoder);
   const lossOf = (h: Differentiable, x: Value, perRow: readonly Value[]) => {
     const [label, ...rest] = perRow as [Value, Value, Value, Value, Value];
     const [logProb, rowEntropy] = h.logProbEntropy(decoder.logits(h, x), label);
@@ -96,7 +118,7 @@ export function emitUpdate(
   const { sums, results } =
     memory.headRows === null ? lossOf(g, stream, perRow) : byChunks(g, stream, perRow, memory.headRows, lossOf);
   ['loss', 'klSum', 'entropySum', 'clipped'].forEach((name, i) => g.output(sums[i]!, name));
-  g.output(g.emitReshape(results[0]!, ['batch', 'time']), 'logProbs');
+  g.output(g.emitReshape(results[0]!, scored.shape), 'logProbs');
   const gradients = g.gradients(sums[0]!, [...trainables.values()]);
   [...trainables.keys()].forEach((name, i) => g.output(gradients[i]!, gradientName(name)));
 }
@@ -144,14 +166,15 @@ function trainableDecoder(
   config: DecoderConfig,
   weights: () => BoundWeights,
   trainable: Trainable,
+  positions: Dim,
   recompute: boolean,
 ): { decoder: Decoder; trainables: Map<string, Value> } {
   if (trainable === 'weights') {
     const trainables = weightInputs(g, config);
-    return { decoder: new Decoder(g, config, (name) => trainables.get(name)!, null, 'time', recompute), trainables };
+    return { decoder: new Decoder(g, config, (name) => trainables.get(name)!, null, positions, recompute), trainables };
   }
   const { inputs, values } = adapterInputs(g, config, trainable);
-  return { decoder: new Decoder(g, config, weights(), values, 'time', recompute), trainables: inputs };
+  return { decoder: new Decoder(g, config, weights(), values, positions, recompute), trainables: inputs };
 }
 
 /**
@@ -171,17 +194,18 @@ export function emitLogProbs(
   weights: BoundWeights,
   layout: AdapterLayout | null,
   headRows: number | null,
+  emitTokens: EmitTokens = paddedTokens,
 ): void {
-  const ids = tokenInput(g);
-  const labels = g.emitReshape(g.input('labels', ['batch', 'time'], 'int64'), ['rows']);
+  const tokens = emitTokens(g, config);
+  const labels = g.emitReshape(g.input('labels', tokens.shape, 'int64'), [tokens.rows]);
   const adapter = layout ? adapterInputs(g, config, layout).values : null;
-  const decoder = new Decoder(g, config, weights, adapter, 'time');
-  const stream = decoder.causal(g, ids);
+  const decoder = new Decoder(g, config, weights, adapter, tokens.positions);
+  const stream = tokens.stream(decoder);
   const scored = (h: Differentiable, x: Value, perRow: readonly Value[]) => ({
     sums: [],
     results: h.logProbEntropy(decoder.logits(h, x), perRow[0]!),
   });
   const { results } = headRows === null ? scored(g, stream, [labels]) : byChunks(g, stream, [labels], headRows, scored);
-  g.output(g.emitReshape(results[0]!, ['batch', 'time']), 'logProbs');
-  g.output(g.emitReshape(results[1]!, ['batch', 'time']), 'entropies');
+  g.output(g.emitReshape(results[0]!, tokens.shape), 'logProbs');
+  g.output(g.emitReshape(results[1]!, tokens.shape), 'entropies');
 }

@@ -53,9 +53,13 @@ describe('an update', () => {
 
   it('is cut by what it works with, the optimiser’s state beside it', () => {
     const { optimiser, gradients } = trainerBytes(model, layout);
-    const bytes = updateBytes(model, layout, [4, 90], { headRows: null, recompute: false }) + optimiser + gradients;
+    const bytes =
+      updateBytes(model, layout, { batch: 4, time: 90 }, { headRows: null, recompute: false }) + optimiser + gradients;
     const fits = updateFits(micro('2GB').engine, model, layout, bytes)!;
-    expect([fits(4, 90), fits(5, 90), fits(4, 91)]).toEqual([true, false, false]);
+    const shapes = [[4, 90] as const, [5, 90] as const, [4, 91] as const];
+    expect(shapes.map(([batch, time]) => fits({ batch, time }))).toEqual([true, false, false]);
+    // What is common counts once.
+    expect(fits({ batch: 6, time: 45, prefix: 45 })).toBe(true);
   });
 
   it('is not cut without a budget', () => {

@@ -5,7 +5,7 @@ import { openCheckpoint } from '../lm/checkpoint.js';
 import type { DecoderConfig } from '../lm/config.js';
 import type { EngineSettings } from '../lm/engine.js';
 import { trainerBytes, updateBytes } from '../lm/footprint.js';
-import type { BatchLimits } from '../lm/packing.js';
+import type { MicroBatchLimits } from '../rl/micro-batches.js';
 import type { Config } from './config.js';
 import { engineMemory, sizeText } from './memory-size.js';
 import { planModels } from './plan-models.js';
@@ -54,9 +54,9 @@ export function updateFits(
   model: DecoderConfig,
   layout: AdapterLayout,
   bytes: number | null,
-): BatchLimits['fits'] {
+): MicroBatchLimits['fits'] {
   if (bytes === null) return undefined;
   const { optimiser, gradients } = trainerBytes(model, layout);
   const plan = planOf(engine, model);
-  return (rows, longest) => optimiser + gradients + updateBytes(model, layout, [rows, longest], plan) <= bytes;
+  return (shape) => optimiser + gradients + updateBytes(model, layout, shape, plan) <= bytes;
 }

@@ -62,7 +62,7 @@ describe('the memory of a run', () => {
     expect(use('update')).toMatchObject({
       sequences: 8,
       tokens: 14,
-      activations: updateBytes(TINY_LLAMA, LAYOUT, [8, 14], KEEP_ALL),
+      activations: updateBytes(TINY_LLAMA, LAYOUT, { batch: 8, time: 14 }, KEEP_ALL),
       ...trainerBytes(TINY_LLAMA, LAYOUT),
     });
     expect(use('hidden')).toMatchObject({ sequences: 64, tokens: 12, activations: forwardBytes(TINY_LLAMA, 64, 12) });
@@ -113,6 +113,21 @@ describe('the memory of a run', () => {
     expect(weights({ provider: 'cuda' }, ['BF16', 'F32'])).toBe(WEIGHTS);
   });
 
+  it('holds a prompt of many tokens once: 32 + 5 · 11 of 90 tokens, where whole sequences of 43 would be two', () => {
+    const limited = loadConfig('pipelines/azr-micro.yaml', [
+      'domain.types=[code_o]',
+      'policy={maxNewTokens: 10, stops: []}',
+      `train={batch: 12, microBatch: 8, microBatchTokens: 90, lora: ${JSON.stringify(LAYOUT)}}`,
+      `arms=${JSON.stringify(ARMS)}`,
+    ]);
+    const plan = planMemory(limited, MODELS, { ...EXPECTED, promptTokens: 33 }, null);
+    expect(plan.models[0]!.uses.find(({ use }) => use === 'update')).toMatchObject({
+      sequences: 5,
+      tokens: 43,
+      activations: updateBytes(TINY_LLAMA, LAYOUT, { batch: 5, time: 11, prefix: 32 }, KEEP_ALL),
+    });
+  });
+
   it('needs no hidden states without a probe, and no update without training', () => {
     const uses = (arms: Readonly<Record<string, unknown>>) =>
       planMemory(config(arms), MODELS, EXPECTED, null).models[0]!.uses.map(({ use }) => use);
@@ -136,7 +151,7 @@ describe('a budget', () => {
     const update = short.models[0]!.uses.find(({ use }) => use === 'update')!;
     const trainer = trainerBytes(TINY_LLAMA, LAYOUT);
     const needed = (n: number) =>
-      updateBytes(TINY_LLAMA, LAYOUT, [n, 14], KEEP_ALL) + trainer.optimiser + trainer.gradients;
+      updateBytes(TINY_LLAMA, LAYOUT, { batch: n, time: 14 }, KEEP_ALL) + trainer.optimiser + trainer.gradients;
     expect(needed(update.sequencesThatFit!)).toBeLessThanOrEqual(left);
     expect(needed(update.sequencesThatFit! + 1)).toBeGreaterThan(left);
   });

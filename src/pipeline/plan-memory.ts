@@ -14,6 +14,7 @@ import type { RolloutSize } from '../lm/footprint.js';
 import { packByLength } from '../lm/packing.js';
 import type { BatchLimits } from '../lm/packing.js';
 import { rolloutParts } from '../lm/rollout-parts.js';
+import { sharedTokens } from '../rl/micro-batches.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
 import { phasesNeeded } from './config.js';
@@ -209,12 +210,14 @@ function updateNeed(
   { promptTokens }: Expectations,
 ): Need {
   const tokens = promptTokens + policy.maxNewTokens;
+  const prefix = sharedTokens(promptTokens);
+  const own = tokens - prefix;
   const trainer = trainerBytes(decoder, layout);
   const bytes = (n: number) => ({
     ...trainer,
     cache: 0,
-    activations: updateBytes(decoder, layout, [n, tokens], planOf(engine, decoder)),
+    activations: updateBytes(decoder, layout, { batch: n, time: own, prefix }, planOf(engine, decoder)),
   });
-  const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens };
-  return batchNeed('update', limits, tokens, bytes);
+  const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens - prefix };
+  return { ...batchNeed('update', limits, own, bytes), tokens };
 }

@@ -111,6 +111,13 @@ it('tokens: a prompt is read once a rollout, a question once for all its attempt
     reference: 10 * 20,
     trained: 6 * 23,
   });
+  // Of a prompt of 50 tokens an update computes 49 once for the 16 sequences of a micro-batch.
+  const sharing = loadConfig('pipelines/azr-micro.yaml', [
+    'domain.types=[code_o]',
+    'train={batch: 24, microBatch: 16}',
+  ]);
+  const long = tokensOf(sharing, { ...work, updated: 48 }, { ...EXPECTED, promptTokens: 50 });
+  expect(long.trained).toBe(48 * 21 + 3 * 49);
 });
 
 describe('the embedded default, seed 0, as it was run', () => {

@@ -3,6 +3,7 @@ import { armTrain, isTrained } from './arm-config.js';
 import type { Arm } from './arm-config.js';
 import { phasesNeeded } from './config.js';
 import type { Config } from './config.js';
+import { sharedTokens } from '../rl/micro-batches.js';
 import { rescoredSteps } from './evaluate.js';
 import type { TrainSettings } from './train-config.js';
 
@@ -155,18 +156,21 @@ export interface PlannedTokens {
   readonly questions: number;
   /** Read by the reference. */
   readonly reference: number;
-  /** Through forward and backward passes, prompts with them. */
+  /** Through forward and backward passes, prompts with them: once a micro-batch where its sequences share one. */
   readonly trained: number;
 }
 
 export function tokensOf(config: Config, work: Work, expected: Expectations): PlannedTokens {
   const { taskTokens, answerTokens, promptTokens, questionTokens } = expected;
+  const { train, domain } = config;
+  const shared = sharedTokens(promptTokens);
+  const sharing = Math.min(train.microBatch, train.batch / domain.types.length);
   return {
     written: work.generations * taskTokens,
     prompts: work.batches * config.domain.types.length * promptTokens,
     answers: work.trials * answerTokens,
     questions: (work.trials / config.band.of) * (questionTokens + taskTokens),
     reference: work.readings * taskTokens,
-    trained: work.updated * (promptTokens + taskTokens),
+    trained: work.updated * (promptTokens - shared + taskTokens) + (work.updated / sharing) * shared,
   };
 }

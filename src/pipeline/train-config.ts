@@ -26,7 +26,9 @@ export const trainSchema = z.strictObject({
     .describe('Advantage estimator; a batch’s samples of one task type, which share a prompt, are a group.'),
   updates: count('Optimiser steps on each batch of samples.').default(1),
   microBatch: count('Sequences in one forward and backward pass.').default(32),
-  microBatchTokens: count('Tokens in one such pass at most, padding included.').default(16_384),
+  microBatchTokens: count(
+    'Tokens in one such pass at most, padding included, a prompt that its sequences share once.',
+  ).default(16_384),
   lora: loraSchema.prefault({}),
   learningRate: rate('Of AdamW.').default(1e-4),
   beta1: z.number().min(0).lt(1).default(0.9).describe('Of AdamW: decay of the first moment.'),

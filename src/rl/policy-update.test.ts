@@ -1,38 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RunError } from '../errors.js';
-import { policyBatch, updatePolicy } from './policy-update.js';
+import type { UpdateShape } from '../lm/footprint.js';
+import { updatePolicy } from './policy-update.js';
 import type { UpdateSettings } from './policy-update.js';
-
-describe('policyBatch', () => {
-  const batch = policyBatch([
-    { prompt: [1], tokens: [7, 8, 3], logProbs: Float32Array.of(-0.5, -0.25, -1), advantage: 2 },
-    { prompt: [1, 5], tokens: [3], logProbs: Float32Array.of(-2), advantage: -1 },
-  ]);
-  const row = (data: ArrayLike<number | bigint>, index: number) =>
-    Array.from(data)
-      .slice(index * batch.time, (index + 1) * batch.time)
-      .map(Number);
-
-  it('reads every token but the last and predicts the next', () => {
-    expect([batch.batch, batch.time]).toEqual([2, 3]);
-    expect(row(batch.ids, 0)).toEqual([1, 7, 8]);
-    expect(row(batch.labels, 0)).toEqual([7, 8, 3]);
-    expect(row(batch.ids, 1)).toEqual([1, 5, 0]);
-    expect(row(batch.labels, 1)).toEqual([5, 3, 0]);
-  });
-
-  it('scores what the policy wrote, neither prompt nor padding', () => {
-    expect(row(batch.mask, 0)).toEqual([1, 1, 1]);
-    expect(row(batch.mask, 1)).toEqual([0, 1, 0]);
-    expect(row(batch.advantages, 0)).toEqual([2, 2, 2]);
-    expect(row(batch.advantages, 1)).toEqual([0, -1, 0]);
-  });
-
-  it('carries the log-probabilities of the rollout beside their tokens', () => {
-    expect(row(batch.oldLogProbs!, 0)).toEqual([-0.5, -0.25, -1]);
-    expect(row(batch.oldLogProbs!, 1)).toEqual([0, -2, 0]);
-  });
-});
 
 describe('updatePolicy', () => {
   const rollouts = [
@@ -96,7 +66,7 @@ describe('updatePolicy', () => {
     });
 
     it('within what fits into memory', async () => {
-      const fits = (rows: number, longest: number) => rows * longest <= 4;
+      const fits = ({ batch, time }: UpdateShape) => batch * time <= 4;
       expect(await passes({ microBatch: 8, fits })).toEqual([
         [2, 2],
         [1, 3],
@@ -104,6 +74,38 @@ describe('updatePolicy', () => {
         [1, 9],
       ]);
     });
+  });
+
+  it('gives the reference and the trainer batches of one prompt with the prompt apart', async () => {
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    const written = [3, 5].map((n) => ({
+      prompt,
+      tokens: Array<number>(n).fill(7),
+      logProbs: new Float32Array(n),
+      advantage: 1,
+    }));
+    const seen: (number | undefined)[][] = [];
+    await updatePolicy(
+      {
+        logProbs: async ({ batch, time, prefix }) => {
+          seen.push([batch, time, prefix?.length]);
+          return new Float32Array(batch * time).fill(-2);
+        },
+      },
+      {
+        accumulate: async ({ batch, time, prefix, referenceLogProbs }) => {
+          seen.push([batch, time, prefix?.length, referenceLogProbs![0]]);
+          return { loss: 0, klSum: 0, entropySum: 0, clipped: 0, logProbs: new Float32Array(0) };
+        },
+        step: async () => ({ gradientNorm: 1 }),
+      },
+      written,
+      { ...settings, microBatch: 8 },
+    );
+    expect(seen).toEqual([
+      [2, 5, 39],
+      [2, 5, 39, -2],
+    ]);
   });
 
   it('stops when training has diverged, and says what to do', async () => {

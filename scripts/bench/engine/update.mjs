@@ -1,13 +1,12 @@
-// A whole update of all weights, or of an adapter (forward, backward, gradient-norm clip, AdamW) against PyTorch eager: same weights, tokens, loss and threads,
-// taking turns so that whatever else the machine does slows both alike.
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+// A whole update of all weights, or of an adapter (forward, backward, gradient-norm clip, AdamW) against PyTorch eager: same weights, tokens,
+// loss and threads. Of dense batches, and of one prompt's group.
+import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { freshState, Trainer } from '../../../dist/lm/trainer.js';
 import { writeTensors } from '../../../dist/lm/safetensors.js';
+import { againstTorch, PYTHON } from './against-torch.mjs';
+import { groupUpdateRow } from './group-update.mjs';
 import {
   LORA_16,
   MICRO_WORLD,
@@ -18,7 +17,6 @@ import {
   WIDTH_576,
 } from './models.mjs';
 
-const PYTHON = '/usr/bin/python3';
 const SHAPES = [
   { name: 'update, micro-world: 4 layers × 128, 48 × 40 tokens', config: MICRO_WORLD, batch: 48, time: 40 },
   { name: 'update: 4 layers × 256, 4 × 256 tokens', config: WIDTH_256, batch: 4, time: 256 },
@@ -39,32 +37,26 @@ export async function updateRows({ threads, rounds }) {
   Object.assign(environment, { OMP_NUM_THREADS: String(threads), PYTHONDONTWRITEBYTECODE: '1' });
   const found = spawnSync(PYTHON, ['-c', 'import torch'], { env: environment }).status === 0;
   const rows = [];
-  for (const shape of SHAPES) {
-    if (found) rows.push(await againstTorch(shape, threads, rounds, environment));
-    else rows.push({ name: shape.name, notRun: `python3-torch is missing (${PYTHON})` });
+  if (!found) {
+    const names = [...SHAPES.map(({ name }) => name), 'update of a group'];
+    return names.map((name) => ({ name, notRun: `python3-torch is missing (${PYTHON})` }));
   }
+  for (const shape of SHAPES) rows.push(await denseRow(shape, threads, rounds, environment));
+  rows.push(await groupUpdateRow({ threads, rounds, env: environment, loss: LOSS, adamW: ADAMW }));
   return rows;
 }
 
-async function againstTorch({ name, config, layout, batch, time }, threads, rounds, env) {
+async function denseRow({ name, config, layout, batch, time }, threads, rounds, env) {
   const { checkpoint, weights } = randomCheckpoint(config);
-  const tokens = batch * time;
-  const ids = randomTokens(tokens, config.vocabulary, 'ids');
-  const labels = randomTokens(tokens, config.vocabulary, 'labels');
-  const adapter = layout ? randomAdapter(config, layout, 1) : null;
-  if (adapter) writeTensors(join(checkpoint.folder, 'factors.safetensors'), adapter.factors);
-  const scale = layout ? layout.alpha / layout.rank : null;
-  const spec = { threads, batch, time, ids, labels, loss: LOSS, adamW: ADAMW, scale };
-  writeFileSync(join(checkpoint.folder, 'spec.json'), JSON.stringify(spec));
-  const script = fileURLToPath(new URL('torch_update.py', import.meta.url));
-  const torch = spawn(PYTHON, [script, checkpoint.folder], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   try {
-    const lines = createInterface({ input: torch.stdout })[Symbol.asyncIterator]();
-    const nextNumber = async () => {
-      const { value, done } = await lines.next();
-      if (done) throw new Error(`${script} ended early`);
-      return Number(value);
-    };
+    const tokens = batch * time;
+    const ids = randomTokens(tokens, config.vocabulary, 'ids');
+    const labels = randomTokens(tokens, config.vocabulary, 'labels');
+    const adapter = layout ? randomAdapter(config, layout, 1) : null;
+    if (adapter) writeTensors(join(checkpoint.folder, 'factors.safetensors'), adapter.factors);
+    const scale = layout ? layout.alpha / layout.rank : null;
+    const spec = { threads, batch, time, ids, labels, loss: LOSS, adamW: ADAMW, scale };
+    writeFileSync(join(checkpoint.folder, 'spec.json'), JSON.stringify(spec));
     const start = freshState(adapter ? adapter.factors : weights);
     const trainer = await Trainer.create(checkpoint, layout ?? 'weights', start, { provider: 'cpu', threads });
     const policy = {
@@ -84,29 +76,11 @@ async function againstTorch({ name, config, layout, batch, time }, threads, roun
       policy.oldLogProbs ??= report.logProbs;
       return report.loss;
     };
-    const [ourLoss, theirLoss] = [await update(), await nextNumber()];
-    if (Math.abs(ourLoss - theirLoss) > 1e-4) throw new Error(`losses differ: ${ourLoss} and PyTorch's ${theirLoss}`);
-    const [ours, theirs] = [[], []];
-    for (let round = 0; round < rounds; round++) {
-      const started = performance.now();
-      await update();
-      ours.push(performance.now() - started);
-      torch.stdin.write('\n');
-      theirs.push(await nextNumber());
-    }
+    const { folder } = checkpoint;
+    const row = await againstTorch({ name, script: 'torch_update.py', folder, update, rounds, env });
     await trainer.release();
-    torch.stdin.end();
-    await once(torch, 'exit');
-    return {
-      name,
-      peer: 'PyTorch eager',
-      unit: 'ms',
-      ours: Math.min(...ours),
-      theirs: Math.min(...theirs),
-      lessIsBetter: true,
-    };
+    return row;
   } finally {
-    torch.kill();
     rmSync(checkpoint.folder, { recursive: true });
   }
 }
