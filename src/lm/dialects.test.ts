@@ -237,6 +237,23 @@ describe.each(others)('%s', (provider) => {
       expectClose('log-probabilities', await tested.logProbs(folder, batch, adapter), logProbs);
     });
 
+    it('has cpu’s log-probabilities, loss and every gradient where sequences share a prompt', async () => {
+      const whole = policyBatch(expected, 'adapter');
+      const length = Math.min(5, checkpoint.config.maxPositions - whole.time);
+      const prefix = BigInt64Array.from({ length }, (_, i) => BigInt(3 + i));
+      const batch = { ...whole, prefix };
+      const tokens = batch.mask.reduce((a, b) => a + b, 0);
+      const work = [batch, { ...expected.loss, tokens }] as const;
+      const logProbs = await cpu.logProbs(folder, batch, adapter);
+      expectClose('log-probabilities', await tested.logProbs(folder, batch, adapter), logProbs);
+      const reference = await update(cpu, folder, adapter.factors, adapter, work);
+      const { report, gradients } = await update(tested, folder, adapter.factors, adapter, work);
+      expectClose('loss', [report.loss], Float32Array.of(reference.report.loss));
+      for (const [name, { data }] of reference.gradients) {
+        expectClose(`gradient of ${name}`, gradients.get(name)!.data, data, largest(data));
+      }
+    });
+
     it.each(['weights', 'adapter'] as const)('has cpu’s loss and every gradient of the %s', async (kind) => {
       const values = kind === 'weights' ? readWeights(checkpoint) : adapter.factors;
       const batch = policyBatch(expected, kind);
