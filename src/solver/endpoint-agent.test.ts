@@ -1,5 +1,5 @@
-import { createServer } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startChatServer, type ChatServer } from '../../tests/chat-server.js';
 import { UserError } from '../errors.js';
@@ -15,27 +15,36 @@ beforeEach(() => {
   onTestFinished(() => void vi.unstubAllEnvs());
 });
 
-/** Tunnels to the server, whatever host it is asked for. */
+/** Passes requests on to the server, whatever host they are for, and tunnels nothing. */
 async function startProxy(server: ChatServer) {
-  const asked: string[] = [];
-  let [open, peak] = [0, 0];
-  const proxy = createServer((_, response) => void response.writeHead(405).end());
-  proxy.on('connect', (request, socket) => {
-    asked.push(request.url!);
-    peak = Math.max(peak, ++open);
-    const onward = connect(Number(new URL(server.url).port), '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      socket.pipe(onward).pipe(socket);
-    });
-    socket.on('close', () => {
-      open--;
-      onward.destroy();
-    });
-    for (const end of [socket, onward]) end.on('error', () => socket.destroy());
+  const [asked, tunnels]: [string[], string[]] = [[], []];
+  let connections = 0;
+  const proxy = createServer((incoming, response) => {
+    asked.push(incoming.url!);
+    const { method, headers } = incoming;
+    const onward = request(
+      { host: '127.0.0.1', port: new URL(server.url).port, path: new URL(incoming.url!).pathname, method, headers },
+      (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    incoming.pipe(onward);
+    response.on('close', () => onward.destroy());
+    onward.on('error', () => response.destroy());
+  });
+  proxy.on('connection', () => connections++);
+  proxy.on('connect', (tunnel, socket) => {
+    tunnels.push(tunnel.url!);
+    socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void proxy.close());
-  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, asked, peak: () => peak };
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const { port } = proxy.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, asked, tunnels, connections: () => connections };
 }
 
 async function open(endpoint: string, timeoutSeconds = 5): Promise<Solver> {
@@ -51,20 +60,28 @@ async function open(endpoint: string, timeoutSeconds = 5): Promise<Solver> {
 const RIGHT = { kind: 'choices', choices: [{ content: 'right', finish: 'stop' }], dripMs: 2 } as const;
 
 describe('the environment’s proxy', () => {
-  it('is asked for a tunnel to the endpoint, by no more connections than there may be', async () => {
+  it('is asked in the endpoint’s place, by no more connections than there may be', async () => {
     const server = await startChatServer(() => RIGHT);
     const proxy = await startProxy(server);
     vi.stubEnv('HTTP_PROXY', proxy.url);
     const attempts = await (await open(BEHIND)).attempt(Array.from({ length: 9 }, String), 1, 1);
     expect(attempts.flat().every(({ answer }) => answer === 'right')).toBe(true);
-    expect(new Set(proxy.asked)).toEqual(new Set(['models.invalid:80']));
+    expect(new Set(proxy.asked)).toEqual(new Set([`${BEHIND}/models`, `${BEHIND}/chat/completions`]));
+    expect(proxy.asked).toHaveLength(10);
     expect(server.peak()).toBe(3);
-    expect(proxy.peak()).toBe(3);
+    expect(proxy.connections()).toBeLessThanOrEqual(3);
+  });
+
+  it('is asked for a tunnel to an endpoint of https', async () => {
+    const proxy = await startProxy(await startChatServer(() => RIGHT));
+    vi.stubEnv('HTTPS_PROXY', proxy.url);
+    await expect(open('https://models.invalid/v1')).rejects.toThrow(/cannot be reached: .*403/);
+    expect(proxy.tunnels).toEqual(['models.invalid:443']);
   });
 
   it('leaves the time limit of a request as it is', async () => {
     const server = await startChatServer((_, i) => (i === 0 ? { kind: 'hang' } : RIGHT));
-    vi.stubEnv('http_proxy', (await startProxy(server)).url);
+    vi.stubEnv('http_proxy', (await startProxy(server)).url.replace('http://', ''));
     const attempts = await (await open(BEHIND, 0.2)).attempt(['a'], 1, 1);
     expect(attempts).toEqual([[{ answer: 'right', status: 'answered' }]]);
     expect(server.requests).toHaveLength(2);
@@ -82,11 +99,11 @@ describe('the environment’s proxy', () => {
     expect(proxy.asked).toEqual([]);
   });
 
-  it('must be a URL', async () => {
-    vi.stubEnv('HTTP_PROXY', 'proxy:3128:1');
+  it.each(['proxy:3128:1', 'socks5://proxy:1080'])('must be one for HTTP: %s', async (proxy) => {
+    vi.stubEnv('HTTP_PROXY', proxy);
     const opening = open(BEHIND);
     await expect(opening).rejects.toThrow(UserError);
-    await expect(opening).rejects.toThrow('names no proxy');
+    await expect(opening).rejects.toThrow('HTTP_PROXY is not the address of a proxy for HTTP');
   });
 
   it('that is not there is told', async () => {
