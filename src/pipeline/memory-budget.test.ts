@@ -29,7 +29,12 @@ describe('what is left for a pass', () => {
       memory: 'auto',
       passBytes: 5,
     });
-    expect(engineSettings(micro('small').engine, null)).toEqual({ provider: 'cpu', threads: 2, memory: 'small' });
+    expect(engineSettings(micro('small').engine, null)).toEqual({
+      provider: 'cpu',
+      threads: 2,
+      dtype: 'auto',
+      memory: 'small',
+    });
   });
 
   it('beside a reward server’s reference alone, a graph a probe', async () => {
