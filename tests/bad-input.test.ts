@@ -110,7 +110,7 @@ describe('--set', () => {
     ['train.stepz=3', `unknown key train.stepz${EVERY_SETTING}`],
     ['train.steps=many', `train.steps: expected number, received string${EVERY_SETTING}`],
     ['train.invalidPenalty=-1', 'the invalid penalty (-1) must be below the smallest reward of a valid task (-2.5)'],
-    ['engine.memory=24TB', 'engine.memory: auto, fast, small, or a size with MB, GB, MiB or GiB, such as 24GB'],
+    ['engine.memory=24PB', 'engine.memory: auto, fast, small, or a size with its unit, such as 24GB or 24GiB'],
     ['train.batch=1', 'train.batch: Too small: expected number to be >=2'],
     ['band={min: 4, max: 3, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
     ['band={min: 0, max: 8, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
@@ -242,7 +242,7 @@ describe('a model', () => {
       editConfig((c) => (c['max_position_embeddings'] = 60)),
     );
     expect(label('--set', `arms.propel.policy=${short}`)).toBe(
-      'propel: arms.propel.policy: policy.maxNewTokens: 80 tokens and a prompt are more than the 60 positions of own-short; lower it',
+      'propel: arms.propel.policy: policy.maxNewTokens: 80 tokens and a prompt of 10 are more than the 60 positions of own-short; lower it',
     );
   });
 

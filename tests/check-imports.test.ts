@@ -51,6 +51,7 @@ describe('what else a source may import', () => {
   it.each([
     ['src/metrics/a.ts', 'node:fs', 'metrics imports nothing'],
     ['src/pipeline/a.ts', 'better-sqlite3', 'only store uses it'],
+    ['src/pipeline/a.ts', 'undici', 'only lm and solver use it'],
     ['src/store/a.ts', './missing.js', 'there is no such file'],
     ['src/store/a.ts', '../../tests/fake-sandbox.js', 'it is not in src'],
     ['src/store/a.ts', './b.test.js', 'it is a test'],

@@ -93,14 +93,20 @@ async function follow(
   };
   const workspace = {
     domain,
-    config: { seed: 0, policy: { maxNewTokens: 1000, stops: [] }, band: { min: 1, max: 1, of: ANSWERS[type].length } },
+    config: {
+      seed: 0,
+      policy: { maxNewTokens: 1000, stops: [] },
+      band: { min: 1, max: 1, of: ANSWERS[type].length },
+      solver: { endpoint: null },
+    },
     policy: async () => policy,
     solver: async () => solver,
     sandbox: async () => sandbox,
   } as unknown as Workspace;
 
+  const key = { phase: 'label', arm: '', batch: 0 } as const;
   const [proposal] = await propose(workspace, {
-    key: { phase: 'label', arm: '', batch: 0 },
+    key,
     policy: policy as unknown as ProposeOptions['policy'],
     size: 1,
     adapter: null,
@@ -111,7 +117,12 @@ async function follow(
   if (task === null) throw new Error(`the canary is invalid: ${row.outcome}, ${row.detail}`);
   said.render.push(row.rendered!);
   asked = 'grading';
-  const { attempts } = await attemptTasks(workspace, [{ id: row.id, task }], 'attempt', 0, 'label');
+  const { attempts } = await attemptTasks(workspace, [{ id: row.id, task }], {
+    key,
+    purpose: 'attempt',
+    index: 0,
+    split: 'label',
+  });
   return { task, said, verdicts: attempts.map(({ verdict }) => verdict) };
 }
 

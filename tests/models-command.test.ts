@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../src/pipeline/paths.js';
 import { FakeHub } from './fake-hub.js';
+import { startProxy } from './fake-proxy.js';
 import { temporaryFolder } from './tiny-checkpoint.js';
 
 const ID = 'org/micro';
@@ -95,6 +96,19 @@ describe('propel models', () => {
       'bytes=5000-',
     ]);
     expect(incomplete()).toBeUndefined();
+  });
+
+  it('goes through the proxy of the environment', LONG, async () => {
+    const { hub, propel } = await setUp();
+    const proxy = await startProxy('hub.test', hub.endpoint);
+    const env = { HF_ENDPOINT: 'http://hub.test', HTTP_PROXY: proxy.address, NO_PROXY: '127.0.0.1' };
+    expect((await propel(['models', 'pull', ID], env)).code).toBe(0);
+    // The list, three small files and the weights, whose storage is a host of NO_PROXY.
+    expect(proxy.seen.map(({ target }) => new URL(target).hostname)).toEqual(Array(5).fill('hub.test'));
+    expect(hub.seen.filter(({ server }) => server === 'cdn')).toHaveLength(1);
+    expect(last((await propel(['models', 'pull', ID], { HTTPS_PROXY: 'socks5://127.0.0.1' })).stderr)).toBe(
+      'propel: HTTPS_PROXY is not the address of a proxy for HTTP; give one such as http://proxy.example.org:3128',
+    );
   });
 
   it('of two processes at once fetches every file once', LONG, async () => {

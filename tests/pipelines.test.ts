@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { hubSettings } from '../src/lm/hub/settings.js';
 import { loadConfig } from '../src/pipeline/config-file.js';
 import { plan } from '../src/pipeline/plan.js';
+import type { Plan } from '../src/pipeline/plan.js';
 import { planModels } from '../src/pipeline/plan-models.js';
 import { errorLine, PACKAGE, propelIn, temporaryFolder } from './propel-process.js';
 import { QWEN_3B, QWEN_7B } from './qwen-configs.js';
@@ -100,6 +101,28 @@ describe('the command', () => {
     expect(stdout).toMatch(/\nMemory: 1\.\d GiB \(.*\); of 8\.0 GiB: fits\n/);
     expect(stdout).toMatch(/\n {2}train-generator propel {2,}3,840 {2,}3,840 {2,}0 /);
     expect(stdout).toMatch(/\nTime by a timing of cpu here, 2 threads/);
+  });
+
+  it('says what a run would be refused for, and what would make room', LONG, () => {
+    const folder = temporaryFolder();
+    const model = 'Qwen/Qwen2.5-3B-Instruct';
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...QWEN_3B, max_position_embeddings: 1024 }));
+    const here = ['--set', 'sandbox={kind: wasm, workers: 1}', '--set', 'engine.threads=1'];
+    const given = ['--memory', '8GiB', '--model-config', `${model}=config.json`, ...here];
+    const args = ['plan', join(FOLDER, 'azr-qwen2.5-3b.yaml'), ...given];
+    const refusal =
+      /policy\.maxNewTokens: 1024 tokens and a prompt of \d+ are more than the 1024 positions of Qwen\/Qwen2\.5-3B-Instruct; lower it/;
+    const { code, stdout } = propelIn(folder, args);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(new RegExp(`\\n {2}a run would be refused: ${refusal.source}\\n`));
+    expect(stdout).toMatch(/rollout: [^\n]* tokens, more than the model has positions \(weights/);
+    expect(stdout).toMatch(
+      /\nMemory: [^\n]*; of 8\.0 GiB: does not fit\n {2}8\.0 GiB is less than process and sandbox take \([^)]*\) and the weights \(11\.5 GiB of models\.policy and models\.reference \(Qwen\/[^)]*\)\); set engine\.dtype: bfloat16 on cuda, or take smaller models\n/,
+    );
+    const { models, memory } = JSON.parse(propelIn(folder, [...args, '--json']).stdout) as Plan;
+    expect(models[0]!.refusals).toEqual([expect.stringMatching(refusal)]);
+    expect(memory.models[0]!.uses.find(({ use }) => use === 'rollout')!.beyondPositions).toBe(true);
+    expect(memory.problem).toMatch(/^8\.0 GiB is less than process and sandbox take/);
   });
 
   it('refuses a config.json of a model that nobody named', LONG, () => {

@@ -44,7 +44,8 @@ export function leftovers(folder: string): string[] {
 }
 
 /** What a phase writes on standard error as it goes: `label 53/60 · 8.1/s`, `label: 110 labelled tasks (8.8 s)`. */
-const PROGRESS = /^(engine|label|import|train-probe|probe study|train-generator|evaluate|re-score|check|grade)\b/;
+const PROGRESS =
+  /^(engine|solver|label|import|train-probe|probe study|train-generator|evaluate|re-score|check|grade)\b/;
 
 /** The one line of an error. Fails when there is another line that is not progress, or when standard output holds anything. */
 export function errorLine({ stdout, stderr }: Ended): string {

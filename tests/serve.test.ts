@@ -34,6 +34,8 @@ beforeAll(async () => {
     'PROPEL_TEST_KEY',
     '--max-body',
     '4',
+    '--end-token',
+    '(end)',
     '--json',
   ];
   server = spawn(process.execPath, [MAIN, ...args], {
@@ -82,6 +84,7 @@ describe('the reward', () => {
       config: loadConfig('pipelines/azr-micro.yaml'),
       probes: [PROBE],
       reference: undefined,
+      specialTokens: [],
       progress: () => ({ update: () => {}, done: () => {} }),
     });
     try {
@@ -100,7 +103,7 @@ describe('the reward', () => {
     const samples = [VALID, UNPARSABLE, LOOP];
     const prompts = ['', '', ''];
     const { status, body } = await post('/get_reward', {
-      query: samples.map((text) => `${text}<eos>`),
+      query: samples.map((text) => `(end)<bos>${text}<eos>(end)`),
       prompts,
       labels: ['', '', ''],
     });
@@ -184,13 +187,29 @@ describe('many clients', () => {
 });
 
 describe('a server that cannot be', () => {
-  it('for want of a probe, its reference, or the key', () => {
+  it('for want of a probe, its reference, or the key, or by what it is given', () => {
     const serve = (...args: string[]) => propelIn(PACKAGE, ['serve', ...args]);
     expect(serve().stderr).toBe("propel: required option '--probe <files...>' not specified; see --help\n");
     expect(serve('--probe', 'nowhere').stderr).toMatch(/^propel: --probe nowhere\.safetensors does not exist; /);
     expect(serve('--probe', PROBE, '--reference', 'data/micro-world/solver').stderr).toMatch(
       /the probe was trained on model generator .*the reference is solver/,
     );
+    const refused = (...args: string[]) => {
+      const { code, stderr } = serve('--probe', PROBE, ...args);
+      expect(code).toBe(2);
+      return stderr;
+    };
+    expect(refused('--set', 'band={min: 4, max: 6, of: 8}')).toMatch(
+      /^propel: --probe \S+ was trained for 1 to 3 passes of 8, band is 4 to 6 of 8: give [^\n]*\n$/,
+    );
+    expect(refused('--set', 'domain.types=[code_i]')).toMatch(
+      /^propel: --probe \S+ was trained on code_o in doctest notation, the configuration has code_i in doctest [^\n]*\n$/,
+    );
+    expect(refused('--probe', PROBE)).toMatch(/^propel: --probe \S+ is given twice; give each probe once\n$/);
+    expect(refused('--port', '99999')).toMatch(
+      /^propel: [^\n]*'99999'[^\n]*Give a whole number from 0 to 65535\.[^\n]*\n$/,
+    );
+    expect(refused('--end-token', ' ')).toMatch(/^propel: [^\n]*Give the text of a token\.[^\n]*\n$/);
     const keyless = serve('--probe', PROBE, '--api-key-env', 'PROPEL_NO_SUCH_KEY');
     expect(keyless).toEqual({
       code: 2,

@@ -58,7 +58,7 @@ it('counts them beside the rates over all others, in results, report and table',
   expect(arm.frontierRate).toBe(arm.frontier / (GENERATIONS - ungraded));
   expect(arm.passCounts.reduce((sum, count) => sum + count)).toBe(graded.length);
   expect(arm.byType['code_o']).toMatchObject({ n: GENERATIONS, ungraded, frontierRate: arm.frontierRate });
-  expect(printed).toContain(`of ${GENERATIONS - ungraded} in band, ${ungraded} valid not graded`);
+  expect(printed).toContain(`of ${GENERATIONS - ungraded} in band, ${ungraded} not graded: attempts lost to failures`);
   expect(printed).toMatch(new RegExp(`ungraded +${ungraded}\\n|ungraded\\n[^]*base .* ${ungraded}\\n`));
   expect(readFileSync(join(folder, 'run', 'report.html'), 'utf8')).toContain('>ungraded</th>');
 });

@@ -44,6 +44,7 @@ export function register(program: Command): void {
         if (flags.json) return printJson(summary);
         return printLines([
           `${summary.labelled} labels from ${summary.generations} generations, ${summary.valid} valid`,
+          ...(summary.ungraded > 0 ? [`  ${summary.ungraded} not graded: attempts lost to failures`] : []),
           ...outcomeLines(summary),
         ]);
       }

@@ -24,7 +24,8 @@ export function register(program: Command): void {
 A model is org/name, or org/name@revision with a branch, a tag or a commit. It comes into the cache that all of Hugging
 Face's tools share, and only the files that are needed. A pull that broke goes on where it stopped.
 
-Environment: HF_HOME or HF_HUB_CACHE (the cache), HF_TOKEN (gated and private models), HF_HUB_OFFLINE, HF_ENDPOINT.
+Environment: HF_HOME or HF_HUB_CACHE (the cache), HF_TOKEN (gated and private models), HF_HUB_OFFLINE, HF_ENDPOINT;
+HTTP_PROXY, HTTPS_PROXY, NO_PROXY.
 
 Examples:
   $ propel models pull Qwen/Qwen2.5-3B-Instruct

@@ -2,6 +2,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { SANDBOX_KINDS } from '../pipeline/open-sandbox.js';
 
+const MOST_PORT = 65_535;
+
 /** A whole number from 1. */
 export function positiveInteger(text: string): number {
   return wholeNumber(text, 1);
@@ -10,6 +12,14 @@ export function positiveInteger(text: string): number {
 /** A whole number from 0. */
 export function nonNegativeInteger(text: string): number {
   return wholeNumber(text, 0);
+}
+
+/** A TCP port, 0 for any that is free. */
+export function portNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > MOST_PORT) {
+    throw new InvalidArgumentError(`Give a whole number from 0 to ${MOST_PORT}.`);
+  }
+  return Number(text);
 }
 
 /** A path that is not empty, as an unset variable of a shell would leave it. */

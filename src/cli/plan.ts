@@ -134,6 +134,7 @@ function describeModel(model: PlanModel): string[] {
     head,
     `  ${family}, ${shape}, ${count(parameters)} parameters: ${byType.join(', ')}; ${here}`,
     ...Object.entries(adapters).map(([arm, n]) => `  adapter of arm ${arm}: ${count(n)} parameters`),
+    ...model.refusals.map((refusal) => `  a run would be refused: ${refusal}`),
   ];
 }
 
@@ -146,6 +147,7 @@ function describeUse({
   sequences,
   uncut,
   tokens,
+  beyondPositions,
   weights,
   activations,
   cache,
@@ -162,7 +164,8 @@ function describeUse({
   ];
   const shown = parts.filter(([, bytes]) => bytes > 0).map(([what, bytes]) => `${what} ${size(bytes)}`);
   const cut = sequences < uncut ? `, cut from ${count(uncut)} by engine.memory` : '';
-  return `${size(total)} for ${count(sequences)} ${sequences === 1 ? 'sequence' : 'sequences'} of ${count(tokens)} tokens (${shown.join(', ')})${cut}`;
+  const beyond = beyondPositions ? ', more than the model has positions' : '';
+  return `${size(total)} for ${count(sequences)} ${sequences === 1 ? 'sequence' : 'sequences'} of ${count(tokens)} tokens${beyond} (${shown.join(', ')})${cut}`;
 }
 
 function verdict({ sequences, sequencesThatFit }: UseMemory): string {
@@ -172,9 +175,21 @@ function verdict({ sequences, sequencesThatFit }: UseMemory): string {
   return `does not fit beside all weights${would}`;
 }
 
-function describeMemory({ models, process, resident, working, total, budget, fits }: RunMemory): string[] {
+function describeMemory({
+  models,
+  process,
+  resident,
+  working,
+  total,
+  budget,
+  fits,
+  problem,
+}: Plan['memory']): string[] {
   const parts = `process and sandbox ${size(process)}, weights of all graphs ${size(resident)}, largest use ${size(working)}`;
   const outcome = fits === null ? 'cannot be told' : fits ? 'fits' : 'does not fit';
   const what = models.includes(null) ? 'Memory without the models of which nothing is known' : 'Memory';
-  return [`${what}: ${size(total)} (${parts})${budget === null ? '' : `; of ${size(budget)}: ${outcome}`}`];
+  return [
+    `${what}: ${size(total)} (${parts})${budget === null ? '' : `; of ${size(budget)}: ${outcome}`}`,
+    ...(problem === null ? [] : [`  ${problem}`]),
+  ];
 }

@@ -1,16 +1,16 @@
 /** `propel serve`: the probe reward with the validity gate over HTTP, for other trainers. */
 import type { Command } from 'commander';
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { UserError } from '../errors.js';
 import { loadConfig } from '../pipeline/config-file.js';
 import type { SandboxKind } from '../pipeline/open-sandbox.js';
 import { openRewardScorer } from '../pipeline/reward-scorer.js';
 import { startRewardServer } from '../server/reward-server.js';
 import type { RunningServer } from '../server/reward-server.js';
-import { nonNegativeInteger, positiveInteger, sandboxOption } from './options.js';
+import { portNumber, positiveInteger, sandboxOption } from './options.js';
 import { printJson } from './output.js';
 import { createProgress } from './progress.js';
-import { DEFAULT_CONFIGURATION } from './run-options.js';
+import { DEFAULT_CONFIGURATION, setOption } from './run-options.js';
 
 interface Options {
   readonly probe: readonly string[];
@@ -23,6 +23,7 @@ interface Options {
   readonly deadline: number;
   readonly itemTimeout: number;
   readonly maxBody: number;
+  readonly endToken: readonly string[];
   readonly set: readonly string[];
   readonly json?: true;
 }
@@ -35,11 +36,15 @@ export function register(program: Command): void {
   program
     .command('serve')
     .description('serve the frozen-reference probe reward with the validity gate over HTTP, for OpenRLHF, verl, TRL')
-    .argument('[configuration]', 'YAML file: its domain, sandbox, engine and reward settings', DEFAULT_CONFIGURATION)
+    .argument(
+      '[configuration]',
+      'YAML file: its domain, band, sandbox, engine and reward settings',
+      DEFAULT_CONFIGURATION,
+    )
     .requiredOption('--probe <files...>', 'probe files; of several the least sure one rewards')
     .option('--reference <model>', 'model the probes were trained on: folder or hub id (default: the configuration’s)')
     .option('--host <address>', 'address to listen on; 0.0.0.0 for all', '127.0.0.1')
-    .option('--port <n>', 'port to listen on; 0 for any that is free', nonNegativeInteger, 8700)
+    .option('--port <n>', 'port to listen on; 0 for any that is free', portNumber, 8700)
     .option('--api-key-env <name>', 'environment variable with the key that clients must send')
     .addOption(sandboxOption())
     .option('--workers <n>', 'programs that run at once', positiveInteger)
@@ -47,10 +52,11 @@ export function register(program: Command): void {
     .option('--item-timeout <s>', 'seconds for the check of one completion', positiveInteger, 60)
     .option('--max-body <MiB>', 'largest request', positiveInteger, 32)
     .addOption(
-      new Option('--set <key=value>', 'override a setting of the configuration; may be repeated')
-        .default([] as string[], 'none')
-        .argParser((value: string, all: string[]) => [...all, value]),
+      new Option('--end-token <text>', 'special token that the samples begin or end with; may be repeated')
+        .default([] as string[], 'the reference’s, and the usual ones')
+        .argParser(tokenText),
     )
+    .addOption(setOption())
     .option('--json', 'print one JSON document, with the URL, when it serves')
     .addHelpText(
       'after',
@@ -72,8 +78,9 @@ Examples:
         ...(options.sandbox === undefined ? [] : [`sandbox.kind=${options.sandbox}`]),
         ...(options.workers === undefined ? [] : [`sandbox.workers=${options.workers}`]),
       ]);
-      const { probe: probes, reference, host, port } = options;
-      const scorer = await openRewardScorer({ config, probes, reference, progress: createProgress });
+      const { probe: probes, reference, host, port, endToken: specialTokens } = options;
+      const scorer = await openRewardScorer({ config, probes, reference, specialTokens, progress: createProgress });
+      for (const warning of scorer.warnings) process.stderr.write(`warning: ${warning}\n`);
       const server = await startRewardServer(scorer, {
         host,
         port,
@@ -88,6 +95,11 @@ Examples:
       await untilStopped(server, options.deadline * 1000);
       process.stderr.write('stopped\n');
     });
+}
+
+function tokenText(text: string, all: readonly string[]): string[] {
+  if (text.trim() === '') throw new InvalidArgumentError('Give the text of a token.');
+  return [...all, text];
 }
 
 function keyOf(name: string | undefined): string | null {

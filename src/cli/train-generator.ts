@@ -1,5 +1,6 @@
 /** `propel train-generator`: train the generator of every arm that has a reward. */
 import type { Command } from 'commander';
+import { ungradedNote } from '../pipeline/progress.js';
 import { trainGenerator } from '../pipeline/train-generator.js';
 import { inBegunRun } from '../pipeline/run.js';
 import { count } from '../report/format.js';
@@ -20,8 +21,8 @@ export function register(program: Command): void {
       if (flags.json) return printJson({ arms });
       printLines(
         arms.map(
-          ({ arm, steps, validity, klPerSequence, solverTrials, checkpoint }) =>
-            `${arm}: ${steps} steps, valid ${validity.toFixed(2)}, KL ${klPerSequence.toFixed(2)} nats a sequence, ${count(solverTrials)} solver trials, ${checkpoint}`,
+          ({ arm, steps, validity, klPerSequence, solverTrials, ungraded, checkpoint }) =>
+            `${arm}: ${steps} steps, valid ${validity.toFixed(2)}, KL ${klPerSequence.toFixed(2)} nats a sequence, ${count(solverTrials)} solver trials${ungradedNote(ungraded)}, ${checkpoint}`,
         ),
       );
     });

@@ -152,6 +152,17 @@ describe('config.json', () => {
     expect(refusal(() => parse(change))).toContain(`UserError: ${message}`);
   });
 
+  it('of another family is refused by its name, whatever keys it lacks', () => {
+    const supported = 'supported are llama, mistral, qwen2, qwen3, phi3';
+    expect(refusal(() => parseConfig('{"model_type": "mamba"}', 'c.json'))).toContain(
+      `UserError: c.json: model_type 'mamba' is not supported; ${supported}`,
+    );
+    expect(refusal(() => parseConfig('{"model_type": "llama"}', 'c.json'))).toContain(
+      'UserError: c.json: vocab_size: ',
+    );
+    expect(refusal(() => parseConfig('{}', 'c.json'))).toContain('UserError: c.json: model_type: ');
+  });
+
   it('that is not JSON, or not an object, is refused', () => {
     expect(refusal(() => parseConfig('{"model_type":', 'c.json'))).toContain('UserError: c.json is not valid JSON');
     expect(refusal(() => parseConfig('[1]', 'c.json'))).toContain('UserError: c.json: ');

@@ -98,6 +98,7 @@ export interface DecoderConfig {
 }
 
 const size = z.int().positive();
+const typeSchema = z.looseObject({ model_type: z.string() });
 const schema = z.looseObject({
   model_type: z.string(),
   vocab_size: size,
@@ -134,15 +135,17 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   } catch (cause) {
     throw new UserError(`${file} is not valid JSON: ${(cause as Error).message}`, { cause });
   }
+  // First, as another family may well have other keys.
+  const type = typeSchema.safeParse(json).data?.model_type;
+  if (type !== undefined && !Object.hasOwn(FAMILIES, type)) {
+    return refuse(`model_type '${type}' is not supported; supported are ${Object.keys(FAMILIES).join(', ')}`);
+  }
   const parsed = schema.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
     return refuse(`${issue.path.join('.') || 'document'}: ${issue.message}`);
   }
   const c = parsed.data;
-  if (!Object.hasOwn(FAMILIES, c.model_type)) {
-    return refuse(`model_type '${c.model_type}' is not supported; supported are ${Object.keys(FAMILIES).join(', ')}`);
-  }
   const name = c.model_type as FamilyName;
   const family: Family = FAMILIES[name];
   if (c.hidden_act !== 'silu') refuse(`hidden_act '${c.hidden_act}' is not supported; only silu is`);

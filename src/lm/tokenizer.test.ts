@@ -116,6 +116,21 @@ describe('what ends a text', () => {
     expect(await ends({ 'generation_config.json': { eos_token_id: null } })).toEqual([2]);
   });
 
+  it('is among the special texts, also where the tokenizer does not call it special', async () => {
+    const folder = folderWith({ 'config.json': { eos_token_id: 200 } });
+    const file = join(folder, 'tokenizer.json');
+    const json = JSON.parse(readFileSync(file, 'utf8')) as { added_tokens: object[] };
+    const added = ['<end>', '<tool>'].map((content, i) => ({
+      ...json.added_tokens[0],
+      id: 200 + i,
+      content,
+      special: false,
+    }));
+    writeFileSync(file, JSON.stringify({ ...json, added_tokens: [...json.added_tokens, ...added] }));
+    const tokenizer = await Tokenizer.open(folder);
+    expect(tokenizer.specialTexts).toEqual(['<pad>', '<bos>', '<eos>', '<end>']);
+  });
+
   it('is refused when it is no token', async () => {
     await expect(ends({ 'generation_config.json': { eos_token_id: '<eos>' } })).rejects.toThrow(
       /generation_config\.json: eos_token_id: .*; give a token id or a list of them$/,

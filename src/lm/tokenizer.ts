@@ -16,7 +16,9 @@ const CUT = '\uFDD0';
 /** Llama 3's templates write today's date unless given one, and the same prompt must have the same tokens tomorrow. */
 const TEMPLATE_VALUES = { date_string: '26 Jul 2024' };
 
-const addedTokens = z.array(z.looseObject({ content: z.string(), special: z.boolean().optional() })).default([]);
+const addedTokens = z
+  .array(z.looseObject({ id: z.int().optional(), content: z.string(), special: z.boolean().optional() }))
+  .default([]);
 
 export class Tokenizer {
   readonly #tokenizer: PreTrainedTokenizer;
@@ -29,20 +31,23 @@ export class Tokenizer {
   readonly eos: number;
   /** Every token that ends a text or a turn; `eos` is the first. */
   readonly ends: readonly number[];
+  /** Texts of the special tokens, and of others that end a text or a turn, of more than one character. */
+  readonly specialTexts: readonly string[];
 
   private constructor(
     tokenizer: PreTrainedTokenizer,
-    special: RegExp | null,
+    added: z.output<typeof addedTokens>,
     vocabulary: number,
     bos: number | null,
     ends: readonly [number, ...number[]],
   ) {
     this.#tokenizer = tokenizer;
-    this.#special = special;
+    this.#special = anyOf(textsOf(added.filter(({ special }) => special)));
     this.vocabulary = vocabulary;
     this.bos = bos;
     this.eos = ends[0];
     this.ends = ends;
+    this.specialTexts = textsOf(added.filter(({ special, id }) => special || ends.includes(id ?? -1)));
   }
 
   /** @throws UserError naming the file that is missing or unusable. */
@@ -70,7 +75,7 @@ export class Tokenizer {
     const ends = [...new Set([eos, ...readEndTokens(path)])] as [number, ...number[]];
     const hasBos = settings.data?.add_bos_token !== false;
     const bos = hasBos ? idOf(tokenizer, tokenizer.bos_token) : null;
-    return new Tokenizer(tokenizer, specialTexts(files.data?.added_tokens ?? []), largest + 1, bos, ends);
+    return new Tokenizer(tokenizer, files.data?.added_tokens ?? [], largest + 1, bos, ends);
   }
 
   /**
@@ -153,9 +158,12 @@ function readJson(file: string): unknown {
   }
 }
 
-/** What matches the text of any special token of more than one character. */
-function specialTexts(added: z.output<typeof addedTokens>): RegExp | null {
-  const texts = added.flatMap(({ content, special }) => (special && content.length > 1 ? [content] : []));
+function textsOf(tokens: z.output<typeof addedTokens>): string[] {
+  return tokens.map(({ content }) => content).filter(({ length }) => length > 1);
+}
+
+/** What matches any of the texts; null where there are none. */
+function anyOf(texts: readonly string[]): RegExp | null {
   const escaped = texts.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
   return texts.length === 0 ? null : new RegExp(escaped.join('|'), 'g');
 }

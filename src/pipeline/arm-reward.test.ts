@@ -78,15 +78,27 @@ describe('solver in the loop', () => {
     expect(rewards).toEqual([1, 1]);
   });
 
-  test('a task that loses an attempt twice is no failure: the step stops', async () => {
-    const scored = step([
+  test('a task that loses an attempt twice earns nothing that is known, and is no failure', async () => {
+    const { rewards, measuredInBand, attempts, labels } = await step([
       [PASS, FAIL, FAIL, FAIL],
       [PASS, FAIL, LOST, FAIL],
+      [PASS, PASS, PASS, PASS],
     ])(SIL);
-    await expect(scored).rejects.toThrow(RunError);
-    await expect(scored).rejects.toThrow(
-      /^step 1 of arm mine: 1 of 2 tasks have attempts that the solver .* failed at/,
+    expect(rewards).toEqual([1, null, 0]);
+    expect(measuredInBand).toBe(0.5);
+    expect(attempts.filter(({ verdict }) => verdict === 'error')).toHaveLength(1);
+    expect(labels.map(({ taskId }) => taskId)).toEqual(['task 0', 'task 2']);
+  });
+
+  test('more than a quarter of the tasks lost, and more than two, is a failure of the solver: the step stops', async () => {
+    const lost = (count: number) => Array.from({ length: 12 }, (_, i) => [i < count ? LOST : PASS, FAIL, FAIL, FAIL]);
+    expect((await step(lost(3))(SIL)).rewards.filter((reward) => reward === null)).toHaveLength(3);
+    await expect(step(lost(4))(SIL)).rejects.toThrow(RunError);
+    await expect(step(lost(4))(SIL)).rejects.toThrow(
+      /^step 1 of arm mine: 4 of 12 tasks have attempts that the solver .* failed at/,
     );
+    expect((await step(lost(2).slice(0, 2))(SIL)).rewards).toEqual([null, null]);
+    await expect(step(lost(3).slice(0, 3))(SIL)).rejects.toThrow('3 of 3 tasks');
   });
 
   test('a step without a valid task measures nothing', async () => {
@@ -104,7 +116,7 @@ describe('controls', () => {
   test('chance follows from the seed, the arm and the step', async () => {
     const { rewards } = await score({ reward: 'random' }, 2);
     expect(new Set(rewards).size).toBe(3);
-    expect(rewards.every((reward) => reward >= 0 && reward < 1)).toBe(true);
+    expect(rewards.every((reward) => reward! >= 0 && reward! < 1)).toBe(true);
     expect((await score({ reward: 'random' }, 2)).rewards).toEqual(rewards);
     expect((await score({ reward: 'random' }, 3)).rewards).not.toEqual(rewards);
   });

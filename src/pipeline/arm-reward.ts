@@ -19,13 +19,13 @@ import type { Workspace } from './workspace.js';
 
 /** What a reward says of a step's valid tasks, and the solver's attempts at them with what they came to. */
 export interface StepScores extends Attempted {
-  /** One a task. */
-  readonly rewards: readonly number[];
+  /** One a task; null of one whose attempts were lost to failures, so that its reward is not known. */
+  readonly rewards: readonly (number | null)[];
   /** Scorer → logit, one a task; null for a reward without one. */
   readonly logits: readonly NonNullable<StepScoreRow['logits']>[] | null;
   /** Mean probability of the band by the arm's probes. */
   readonly claimedInBand: number | null;
-  /** In band / valid by the solver. */
+  /** In band / graded by the solver. */
   readonly measuredInBand: number | null;
 }
 
@@ -88,21 +88,35 @@ async function probeArm(
   };
 }
 
+/** Of a step's tasks more than this share, and more than a few, without a reward: something is down, and the step waits for it. */
+const MOST_LOST = 0.25;
+const FEW = 2;
+
 /** r = 1[a ≤ p̂ ≤ b]: every valid task is attempted K times, in the loop. */
 function solverArm(workspace: Workspace, arm: string): ArmReward {
   const { band } = workspace.config;
   return {
     async score(step, valid) {
       const tasks = valid.map(({ row, task }) => ({ id: row.id, task }));
-      const attempted = await attemptTasks(workspace, tasks, `attempt loop ${arm}`, step, 'loop');
+      const attempted = await attemptTasks(workspace, tasks, {
+        key: { phase: 'train-generator', arm, batch: step },
+        purpose: `attempt loop ${arm}`,
+        index: step,
+        split: 'loop',
+      });
       const { labels } = attempted;
-      if (labels.length < valid.length) {
+      const lost = valid.length - labels.length;
+      if (lost > FEW && lost > MOST_LOST * valid.length) {
         throw new RunError(
-          `step ${step} of arm ${arm}: ${valid.length - labels.length} of ${valid.length} tasks have attempts that the solver or the sandbox failed at, ` +
+          `step ${step} of arm ${arm}: ${lost} of ${valid.length} tasks have attempts that the solver or the sandbox failed at, ` +
             'and cannot be rewarded; put that right, and the same command goes on from the last checkpoint',
         );
       }
-      const rewards = labels.map(({ passes }) => solverReward(passes, band));
+      const passesOf = new Map(labels.map(({ taskId, passes }) => [taskId, passes]));
+      const rewards = tasks.map(({ id }) => {
+        const passes = passesOf.get(id);
+        return passes === undefined ? null : solverReward(passes, band);
+      });
       const measured = labels.map(({ passes }) => (inBand(passes, band) ? 1 : 0));
       return { ...NOTHING_MEASURED, ...attempted, rewards, measuredInBand: mean(measured) };
     },

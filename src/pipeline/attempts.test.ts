@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startChatServer, type Choice, type Reply } from '../../tests/chat-server.js';
 import { createFakeSandbox } from '../../tests/fake-sandbox.js';
@@ -5,13 +8,25 @@ import { TOPIC_RULES } from '../../tests/topic-rules.js';
 import { codeDomainSchema, createCodeDomain, type CodeTask } from '../domain/azr/index.js';
 import { seededRandom } from '../metrics/random.js';
 import { openEndpointSolver } from '../solver/endpoint-solver.js';
+import { RunStore } from '../store/store.js';
 import { attemptTasks } from './attempts.js';
 import { endpointSettings, solverSchema } from './solver-config.js';
 import type { Workspace } from './workspace.js';
 
 const TASKS = 400;
 const K = 8;
+const FIRST = { key: { phase: 'label', arm: '', batch: 0 }, purpose: 'test', index: 0, split: 'label' } as const;
 const RIGHT = '```output\n7\n```';
+
+function openStore(): RunStore {
+  const folder = mkdtempSync(join(tmpdir(), 'propel-attempts-'));
+  const store = RunStore.open(folder);
+  onTestFinished(() => {
+    store.close();
+    rmSync(folder, { recursive: true });
+  });
+  return store;
+}
 
 /** A server that knows every answer, and of whose replies two in five go wrong in one of many ways. */
 function faultyReply(random: () => number, served: Map<string, number>): (n: number) => Reply {
@@ -62,12 +77,14 @@ it('loses and miscounts no attempt of thousands, whatever the endpoint does', as
     timeoutSeconds: 0.3,
     retries: 12,
   });
-  const solver = await openEndpointSolver(endpointSettings(solverConfig)!, { first: 2, longest: 20 });
+  const solver = await openEndpointSolver(endpointSettings(solverConfig)!, { first: 2, longest: 20, checkSeconds: 5 });
   onTestFinished(() => solver.close());
   const domain = createCodeDomain(codeDomainSchema.parse({}), TOPIC_RULES);
   const sandbox = createFakeSandbox(() => '7');
   const workspace = {
-    config: { seed: 0, band: { min: 1, max: 3, of: K } },
+    config: { seed: 0, band: { min: 1, max: 3, of: K }, solver: solverConfig },
+    store: openStore(),
+    progress: () => ({ update: () => {}, done: () => {} }),
     domain,
     solver: async () => solver,
     sandbox: async () => sandbox,
@@ -77,7 +94,7 @@ it('loses and miscounts no attempt of thousands, whatever the endpoint does', as
     return { id: String(i), task };
   });
 
-  const { attempts, labels, usage } = await attemptTasks(workspace, tasks, 'test', 0, 'label');
+  const { attempts, labels, usage } = await attemptTasks(workspace, tasks, FIRST);
 
   expect(served.size).toBe(14);
   expect(attempts).toHaveLength(TASKS * K);

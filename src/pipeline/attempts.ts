@@ -2,10 +2,13 @@
 import { mapBounded, type CodeTask } from '../domain/azr/index.js';
 import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
-import type { Attempt, Solver } from '../solver/solver.js';
+import type { Attempt } from '../solver/solver.js';
 import { UsageMeter, type SolverUsage } from '../solver/usage.js';
 import type { AttemptRow, BatchKey, LabelRow } from '../store/rows.js';
 import type { RunStore } from '../store/store.js';
+import { KeptAnswers } from './kept-answers.js';
+import type { AskedBatch } from './kept-answers.js';
+import type { Progress } from './progress.js';
 import type { Workspace } from './workspace.js';
 
 export interface Attempted {
@@ -16,23 +19,29 @@ export interface Attempted {
   readonly usage: SolverUsage;
 }
 
-/** `purpose` and `index` name the stream of randomness; `split` is what the labels are for. */
+export interface AttemptsFor {
+  /** The batch that commits them. */
+  readonly key: BatchKey;
+  /** With `index` the name of the stream of randomness. */
+  readonly purpose: string;
+  readonly index: number;
+  /** What the labels are for. */
+  readonly split: string;
+}
+
+/** @throws RunError when a solver behind an endpoint answers nothing; what it did answer is kept for the next start. */
 export async function attemptTasks(
   workspace: Workspace,
   tasks: readonly { readonly id: string; readonly task: CodeTask }[],
-  purpose: string,
-  index: number,
-  split: string,
+  { key, purpose, index, split }: AttemptsFor,
 ): Promise<Attempted> {
-  const meter = new UsageMeter();
-  if (!tasks.length) return { attempts: [], labels: [], usage: meter.total };
+  if (!tasks.length) return { attempts: [], labels: [], usage: new UsageMeter().total };
   const { config, domain } = workspace;
   const k = config.band.of;
   const seed = deriveSeed(config.seed, purpose, index);
-  const [solver, sandbox] = [await workspace.solver(), await workspace.sandbox()];
   const questions = tasks.map(({ task }) => domain.question(task));
-  const ask = (some: readonly string[]) => solver.attempt(some, k, seed, meter);
-  const answers = await askAgainForLost(ask, questions, await ask(questions));
+  const { answers, usage } = await ask(workspace, { key, questions, k, seed });
+  const sandbox = await workspace.sandbox();
   const graded = await mapBounded(tasks, sandbox.size, async ({ id, task }, i) => {
     const answered = answers[i]!.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
     const verdicts = (await domain.grade(task, answered, sandbox)).values();
@@ -45,7 +54,7 @@ export async function attemptTasks(
     if (own.some(({ verdict }) => verdict === 'error')) return [];
     return [{ taskId: tasks[i]!.id, passes: own.filter(({ verdict }) => verdict === 'pass').length, k, split }];
   });
-  return { attempts: graded.flat(), labels, usage: meter.total };
+  return { attempts: graded.flat(), labels, usage };
 }
 
 /** The rows of a batch's attempts, for its transaction. */
@@ -53,24 +62,49 @@ export function insertAttempted(store: RunStore, key: BatchKey, { attempts, labe
   store.insertAttempts(attempts);
   store.insertLabels(labels);
   if (usage.requests > 0) store.insertSolverUsage({ ...key, ...usage });
+  // Training goes back to its last checkpoint, and asks again what came after it.
+  if (key.phase !== 'train-generator') store.dropKeptAnswers(key);
 }
 
-/** One more try of the questions that lost attempts to the infrastructure; what was answered the first time stands. */
-async function askAgainForLost(
-  ask: (questions: readonly string[]) => ReturnType<Solver['attempt']>,
-  questions: readonly string[],
-  attempts: readonly (readonly Attempt[])[],
-): Promise<readonly (readonly Attempt[])[]> {
-  const lost = attempts.flatMap((own, i) => (own.some(({ status }) => status === 'error') ? [i] : []));
-  if (!lost.length) return attempts;
-  let again: Awaited<ReturnType<typeof ask>>;
+/**
+ * A batch's answers. The questions that lost attempts to the infrastructure are asked once more; what was answered the first time stands.
+ */
+async function ask(
+  workspace: Workspace,
+  batch: AskedBatch,
+): Promise<{ readonly answers: readonly (readonly Attempt[])[]; readonly usage: SolverUsage }> {
+  const { questions, k, seed } = batch;
+  const { config, store } = workspace;
+  const meter = new UsageMeter();
+  const kept = config.solver.endpoint === null ? null : new KeptAnswers(store, config.solver, batch);
+  if (kept) meter.add(kept.usage);
+  const solver = await workspace.solver();
+  let progress: Progress | null = null;
+  const attempt = (places: readonly number[], stream: number): Promise<Attempt[][]> =>
+    solver.attempt(
+      places.map((place) => questions[place]!),
+      k,
+      stream,
+      {
+        meter,
+        ...(kept && { keeper: kept.keeperOf(places) }),
+        onProgress: (done, waiting) => (progress ??= workspace.progress('solver')).update(done, places.length, waiting),
+      },
+    );
+
+  const first = await attempt([...questions.keys()], seed);
+  const lost = first.flatMap((own, place) => (own.some(({ status }) => status === 'error') ? [place] : []));
+  if (!lost.length) return { answers: first, usage: meter.total };
+  let second: Attempt[][] = [];
   try {
-    again = await ask(lost.map((i) => questions[i]!));
+    second = await attempt(lost, deriveSeed(seed, 'again', 0));
   } catch (error) {
     // None of them could be had: the others of the batch are kept all the same.
-    if (error instanceof RunError) return attempts;
-    throw error;
+    if (!(error instanceof RunError)) throw error;
   }
-  const second = new Map(lost.map((question, i) => [question, again[i]!]));
-  return attempts.map((own, i) => own.map((attempt, j) => (attempt.status === 'error' ? second.get(i)![j]! : attempt)));
+  const again = new Map(lost.map((place, i) => [place, second[i]]));
+  const answers = first.map((own, place) =>
+    own.map((attempted, j) => (attempted.status === 'error' ? (again.get(place)?.[j] ?? attempted) : attempted)),
+  );
+  return { answers, usage: meter.total };
 }

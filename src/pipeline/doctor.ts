@@ -62,7 +62,7 @@ function cpuFirst(a: ExecutionProvider, b: ExecutionProvider): number {
 
 const PROVIDER_ADVICE: Readonly<Record<ExecutionProvider, string>> = {
   cpu: 'install again: npm ci',
-  cuda: 'needs an NVIDIA GPU with its driver, on Linux',
+  cuda: 'needs an NVIDIA GPU with its driver, on Linux or Windows',
   coreml: 'needs macOS',
   dml: 'needs Windows with a Direct3D 12 driver',
   webgpu: 'needs a GPU with a Vulkan, Metal or Direct3D 12 driver',

@@ -9,6 +9,7 @@ import { attemptTasks, insertAttempted } from './attempts.js';
 import { requireTrained, trainedAdapter } from './checkpoints.js';
 import { openArmProbes, scoreTasks } from './probe-scores.js';
 import { taskText } from './diversity.js';
+import { ungradedNote } from './progress.js';
 import { propose } from './propose.js';
 import type { Workspace } from './workspace.js';
 
@@ -60,7 +61,12 @@ async function evaluateArm(workspace: Workspace, arm: string, adapter: Adapter |
       earlier: null,
     });
     const valid = proposals.flatMap(({ row, task }) => (task ? [{ id: row.id, task }] : []));
-    const attempted = await attemptTasks(workspace, valid, `attempt evaluate ${arm}`, batch, PHASE);
+    const attempted = await attemptTasks(workspace, valid, {
+      key,
+      purpose: `attempt evaluate ${arm}`,
+      index: batch,
+      split: PHASE,
+    });
     store.commitBatch(key, (performance.now() - started) / 1000, () => {
       store.insertTasks(proposals.map(({ row }) => row));
       insertAttempted(store, key, attempted);
@@ -69,7 +75,7 @@ async function evaluateArm(workspace: Workspace, arm: string, adapter: Adapter |
   const summary = summariseEvaluation(armGenerations(workspace, arm), config.band);
   progress.update(generations, generations);
   const { n, frontier, ungraded } = summary;
-  progress.done(`${frontier} of ${n - ungraded} in band${ungraded > 0 ? `, ${ungraded} valid not graded` : ''}`);
+  progress.done(`${frontier} of ${n - ungraded} in band${ungradedNote(ungraded)}`);
 }
 
 /** An arm's fresh generations with their pass counts, in the order they were written. */
@@ -129,14 +135,20 @@ async function rescoreSteps(workspace: Workspace, arm: string): Promise<void> {
       .tasks({ phase: 'train-generator', arm, batch: step, valid: true })
       .map((row) => ({ ...row, ...key, id: taskId(key, row.item) }));
     const tasks = rows.map((row) => ({ id: row.id, task: row.task as unknown as CodeTask }));
-    const attempted = await attemptTasks(workspace, tasks, `attempt re-score ${arm}`, step, 're-score');
+    const attempted = await attemptTasks(workspace, tasks, {
+      key,
+      purpose: `attempt re-score ${arm}`,
+      index: step,
+      split: 're-score',
+    });
     store.commitBatch(key, (performance.now() - started) / 1000, () => {
       store.insertTasks(rows);
       insertAttempted(store, key, attempted);
     });
   }
   progress.update(steps.length, steps.length);
-  progress.done(`${steps.length} steps`);
+  const lost = steps.reduce((sum, step) => sum + store.countUngraded(PHASE, rescoredArm(arm, step)), 0);
+  progress.done(`${steps.length} steps${ungradedNote(lost)}`);
 }
 
 /** In band / valid of a training step, measured in the loop or re-scored; null where it was neither. */

@@ -3,6 +3,7 @@ import { RunError, UserError } from '../errors.js';
 import { inBand } from '../metrics/frontier.js';
 import { wilsonInterval } from '../metrics/interval.js';
 import { attemptTasks, insertAttempted } from './attempts.js';
+import { ungradedNote } from './progress.js';
 import { propose } from './propose.js';
 import { accountOf } from './solver-account.js';
 import type { SolverAccount } from './solver-account.js';
@@ -13,6 +14,8 @@ export interface LabelSummary {
   readonly generations: number;
   readonly valid: number;
   readonly labelled: number;
+  /** Valid tasks that lost attempts to failures of solver or sandbox, and so have no label. */
+  readonly ungraded: number;
   readonly inBand: number;
   /** In band / labelled, with its Wilson 95% interval. */
   readonly bandRate: number;
@@ -59,7 +62,14 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
         earlier: config.domain.validity.rejectRepeats ? earlier : null,
       });
       const valid = proposals.flatMap(({ row, task }) => (task ? [{ id: row.id, task }] : []));
-      const attempted = await attemptTasks(workspace, valid, 'attempt label', batch, 'label');
+      // A local solver attempts whole batches; each answer of an endpoint has a price.
+      const tasks = config.solver.endpoint === null ? valid : spread(valid, config.label.tasks - labelled);
+      const attempted = await attemptTasks(workspace, tasks, {
+        key,
+        purpose: 'attempt label',
+        index: batch,
+        split: 'label',
+      });
       store.commitBatch(key, (performance.now() - started) / 1000, () => {
         store.insertTasks(proposals.map(({ row }) => row));
         insertAttempted(store, key, attempted);
@@ -73,9 +83,15 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
       );
     }
     store.finishPhase(PHASE, '', 0);
-    progress.done(`${labelled} labelled tasks`);
+    progress.done(`${labelled} labelled tasks${ungradedNote(store.countUngraded(PHASE))}`);
   }
   return summariseLabels(workspace);
+}
+
+/** Up to `count` of them, spread evenly: the kinds of a batch stand one after another, and all have their share. */
+export function spread<Item>(items: readonly Item[], count: number): Item[] {
+  if (count >= items.length) return [...items];
+  return Array.from({ length: count }, (_, i) => items[Math.floor((i * items.length) / count)]!);
 }
 
 export function summariseLabels({ config, store }: Workspace): LabelSummary {
@@ -85,6 +101,7 @@ export function summariseLabels({ config, store }: Workspace): LabelSummary {
     generations: store.countTasks({ phase: PHASE }),
     valid: store.countTasks({ phase: PHASE, valid: true }),
     labelled: labelled.length,
+    ungraded: store.countUngraded(PHASE),
     inBand: band,
     bandRate: labelled.length ? band / labelled.length : 0,
     bandInterval: wilsonInterval(band, labelled.length),

@@ -3,6 +3,7 @@ import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
 import { count } from '../report/format.js';
 import type { Config } from './config.js';
+import { lighterWeights } from './lighter-weights.js';
 import { engineMemory, sizeText } from './memory-size.js';
 import { findFile } from './paths.js';
 import { expectations } from './plan-expectations.js';
@@ -34,15 +35,20 @@ export async function checkMemory(config: Config): Promise<void> {
   const advice = [
     `give ${Math.ceil((held + bytes) / 2 ** 20)}MiB or more`,
     `lower policy.maxNewTokens${solver ? ' or solver.maxNewTokens' : ''}`,
-    'take smaller models',
-    ...(config.models.solver === null ? [] : ['have the solver behind solver.endpoint']),
-    ...(config.engine.provider === 'cpu'
-      ? []
-      : ['set engine.provider: cpu, where the graphs of a large model share its weights']),
+    ...lighterWeights(config, models),
   ];
-  throw new UserError(
-    `engine.memory: ${config.engine.memory} ${problem}; ${advice.slice(0, -1).join(', ')}, or ${advice.at(-1)}`,
-  );
+  throw new UserError(`engine.memory: ${config.engine.memory} ${problem}; ${alternatives(advice)}`);
+}
+
+/** What is wrong with a budget that the weights alone pass, and what would help; null when they do not. */
+export function weightsAlone(config: Config, models: readonly PlannedModel[], memory: RunMemory): string | null {
+  const { budget, process, resident } = memory;
+  if (budget === null || budget > process + resident) return null;
+  return `${sizeText(budget)} ${weightsProblem(models, memory)}; ${alternatives(lighterWeights(config, models))}`;
+}
+
+function alternatives(advice: readonly string[]): string {
+  return advice.length === 1 ? advice[0]! : `${advice.slice(0, -1).join(', ')}, or ${advice.at(-1)}`;
 }
 
 function weightsProblem(models: readonly PlannedModel[], memory: RunMemory): string {

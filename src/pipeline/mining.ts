@@ -16,6 +16,7 @@ import type { RunStore } from '../store/store.js';
 import type { AdversarialSettings, Arm } from './arm-config.js';
 import { attemptTasks, insertAttempted } from './attempts.js';
 import { auxiliaryProbePath } from './checkpoints.js';
+import { ungradedNote } from './progress.js';
 import { openArmProbes, openMembers } from './probe-scores.js';
 import type { Workspace } from './workspace.js';
 
@@ -44,7 +45,13 @@ export async function mineWhenDue(
   const progress = workspace.progress(`mine ${arm}`);
   const useful = mostUseful(await candidates(workspace, arm, settings, step), settings.share);
   const drawn = draw(useful, settings.mine, deriveSeed(config.seed, `mine ${arm}`, step));
-  const attempted = await attemptTasks(workspace, drawn, `attempt mined ${arm}`, step, 'mined');
+  const key = { phase: PHASE, arm, batch: step } as const;
+  const attempted = await attemptTasks(workspace, drawn, {
+    key,
+    purpose: `attempt mined ${arm}`,
+    index: step,
+    split: 'mined',
+  });
   const { attempts, labels } = attempted;
 
   const textOf = new Map(drawn.map(({ id, text }) => [id, text]));
@@ -65,10 +72,10 @@ export async function mineWhenDue(
   const solverTrials = attempts.filter(({ verdict }) => verdict !== 'error').length;
   const elapsedSeconds = (performance.now() - started) / 1000;
   store.transaction(() => {
-    insertAttempted(store, { phase: PHASE, arm, batch: step }, attempted);
+    insertAttempted(store, key, attempted);
     store.insertMining({ arm, step, mined: mined.length, falsePositives, solverTrials, path, sha256, elapsedSeconds });
   });
-  progress.done(`${falsePositives} of ${mined.length} out of band`);
+  progress.done(`${falsePositives} of ${mined.length} out of band${ungradedNote(drawn.length - mined.length)}`);
   return true;
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FakeHub } from '../../tests/fake-hub.js';
 import { temporaryFolder } from '../../tests/tiny-checkpoint.js';
+import { hubSettings } from '../lm/hub/settings.js';
 import type { HubSettings } from '../lm/hub/settings.js';
 import { checkModel, findModel, listModels, pullModels } from './models.js';
 import { packageRoot } from './paths.js';
@@ -22,7 +23,7 @@ async function start(): Promise<{ hub: FakeHub; settings: HubSettings }> {
   const cache = join(temporaryFolder(), 'hub');
   return {
     hub,
-    settings: { endpoint: hub.endpoint, token: null, offline: false, cache, retryDelay: 5, stallAfter: 2000 },
+    settings: { ...hubSettings({}), endpoint: hub.endpoint, cache, retryDelay: 5, stallAfter: 2000 },
   };
 }
 
@@ -69,6 +70,10 @@ describe('a list', () => {
     mkdirSync(broken, { recursive: true });
     writeFileSync(join(broken, 'tokenizer.json'), '{}');
     writeFileSync(join(broken, 'config.json'), '{"model_type": "mamba"}');
+    writeFileSync(join(broken, 'model.safetensors'), 'weights');
+    const half = join(settings.cache, 'models--org--half', 'snapshots', COMMIT);
+    mkdirSync(half, { recursive: true });
+    writeFileSync(join(half, 'config.json'), '{}');
     const { folder, bytes } = pulled!;
     expect(listModels(settings)).toEqual([
       {
@@ -76,8 +81,16 @@ describe('a list', () => {
         revisions: [],
         commit: COMMIT,
         folder: broken,
-        bytes: 25,
-        problem: expect.stringContaining('config.json: vocab_size'),
+        bytes: 32,
+        problem: expect.stringMatching(/^config\.json: model_type 'mamba' is not supported; supported are /),
+      },
+      {
+        id: 'org/half',
+        revisions: [],
+        commit: COMMIT,
+        folder: half,
+        bytes: 2,
+        problem: "not whole: 'propel models pull org/half' goes on",
       },
       { id: ID, revisions: ['main'], commit: COMMIT, folder, bytes, problem: null },
     ]);

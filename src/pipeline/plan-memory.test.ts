@@ -75,6 +75,18 @@ describe('the memory of a run', () => {
     expect(models[1]!.uses).toMatchObject([{ use: 'rollout', sequences: 256, ...rolloutBytes(TINY_LLAMA, size) }]);
   });
 
+  it('says which sequences are longer than the model’s positions', () => {
+    const beyond = (maxPositions: number) => {
+      const short = MODELS.map((one) => ({ ...one, config: { ...one.config!, maxPositions } }));
+      const uses = planMemory(config(ARMS), short, EXPECTED, null).models.flatMap((one) => one!.uses);
+      return uses.filter(({ beyondPositions }) => beyondPositions).map(({ use, tokens }) => `${use} ${tokens}`);
+    };
+    // Prompt 4 and 10 written; a question of 12 and 6 answered. Texts whose hidden states are read are cut off.
+    expect(beyond(18)).toEqual([]);
+    expect(beyond(17)).toEqual(['rollout 18']);
+    expect(beyond(13)).toEqual(['rollout 14', 'update 14', 'rollout 18']);
+  });
+
   it('counts the weights of every graph that stays, and the largest use once', () => {
     // Policy: without and with an adapter, the KL's reference, the update; reference: all candidates, and one probe's layers.
     expect(models.map((one) => one!.graphs)).toEqual([4 + 2, 1]);

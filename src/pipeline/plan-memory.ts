@@ -44,6 +44,8 @@ export interface UseMemory {
   /** Sequences that would be at once if `engine.memory` did not cut them. */
   readonly uncut: number;
   readonly tokens: number;
+  /** Whether the longest has more tokens than the model has positions. */
+  readonly beyondPositions: boolean;
   readonly weights: number;
   readonly activations: number;
   readonly cache: number;
@@ -108,7 +110,8 @@ export function planMemory(
       const needed = bytes(sequences);
       const total = weights + workingBytes(needed);
       const sequencesThatFit = left === null ? null : mostSequences((n) => workingBytes(bytes(n)), left);
-      return { use, sequences, uncut, tokens, weights, ...needed, total, sequencesThatFit };
+      const beyondPositions = tokens > model.config!.maxPositions;
+      return { use, sequences, uncut, tokens, beyondPositions, weights, ...needed, total, sequencesThatFit };
     });
     const graphs = graphsOf(config, model);
     return { graphs, resident: graphs * weights, uses };

@@ -1,16 +1,19 @@
 /** What a configuration will take before any of it runs: models, memory, work, time. Nothing is downloaded and nothing is written. */
+import { basename } from 'node:path';
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Domain } from '../domain/domain.js';
 import { RunError } from '../errors.js';
 import { parameterCount } from '../lm/config.js';
 import { factorCount, parameterBytes } from '../lm/footprint.js';
+import { parseHubModel } from '../lm/hub/cache.js';
 import { measureMachine } from '../onnx/machine-rates.js';
 import type { MachineRates } from '../onnx/machine-rates.js';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ExecutionProvider } from '../onnx/session.js';
 import { armTrain, isTrained } from './arm-config.js';
 import type { Config } from './config.js';
+import { weightsAlone } from './memory-check.js';
 import { policySetting } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
@@ -25,6 +28,7 @@ import { secondsLikeRun, secondsOnMachine, timedRows } from './plan-time.js';
 import type { TimedModels } from './plan-time.js';
 import { planWork, tokensOf } from './plan-work.js';
 import type { Expectations, PlannedTokens, Work } from './plan-work.js';
+import { answerRefusal, writingRefusal } from './positions.js';
 import type { ProgressFactory } from './progress.js';
 
 export interface PlanOptions {
@@ -52,6 +56,8 @@ export interface PlanModel {
   /** Arm → parameters of its adapter, of the arms that are trained on this model. */
   readonly adapters: Readonly<Record<string, number>>;
   readonly problem: string | null;
+  /** Why a run would be refused for it, in the run's own words. */
+  readonly refusals: readonly string[];
 }
 
 export interface PlanPhase extends Work {
@@ -77,7 +83,10 @@ export interface Plan {
     readonly seconds: number | null;
   };
   readonly time: { readonly basis: string; readonly uncounted: readonly string[] };
-  readonly memory: RunMemory;
+  readonly memory: RunMemory & {
+    /** Where the weights alone pass the budget: what takes how much, and what would help. */
+    readonly problem: string | null;
+  };
 }
 
 export async function plan(options: PlanOptions): Promise<Plan> {
@@ -93,14 +102,15 @@ export async function plan(options: PlanOptions): Promise<Plan> {
     tokens: tokensOf(config, work, expected),
     seconds: estimate.seconds(work),
   }));
+  const runMemory = planMemory(config, models, expected, memory);
   return {
     name: config.name,
-    models: models.map((model) => describeModel(config, model)),
+    models: models.map((model) => describeModel(config, model, expected)),
     expected,
     phases,
     totals: totalsOf(phases),
     time: { basis: estimate.basis, uncounted: estimate.uncounted },
-    memory: planMemory(config, models, expected, memory),
+    memory: { ...runMemory, problem: weightsAlone(config, models, runMemory) },
   };
 }
 
@@ -172,11 +182,11 @@ async function timeSandbox(
   }
 }
 
-function describeModel(config: Config, model: PlannedModel): PlanModel {
+function describeModel(config: Config, model: PlannedModel, expected: Expectations): PlanModel {
   const { name, settings, config: decoder, types, problem } = model;
   if (decoder === null) {
     const unknown = { family: null, parameters: null, bytes: null, layers: null, width: null, maxPositions: null };
-    return { name, settings, ...unknown, stored: types, adapters: {}, problem };
+    return { name, settings, ...unknown, stored: types, adapters: {}, problem, refusals: [] };
   }
   const adapted = Object.entries(config.arms).flatMap(([arm, own]) => {
     const setting = own.policy === undefined ? 'models.policy' : policySetting(arm);
@@ -195,7 +205,29 @@ function describeModel(config: Config, model: PlannedModel): PlanModel {
     maxPositions: decoder.maxPositions,
     adapters: Object.fromEntries(adapted),
     problem,
+    refusals: positionRefusals(config, model, decoder.maxPositions, expected),
   };
+}
+
+/** What a run would be refused for before it begins; of a model that is not here the prompt's length is estimated. */
+function positionRefusals(
+  { policy, solver, ...config }: Config,
+  { name, settings, tokenizer }: PlannedModel,
+  maxPositions: number,
+  { promptTokens }: Expectations,
+): string[] {
+  const positions = { name: parseHubModel(name)?.id ?? basename(name), maxPositions };
+  const writing = writingRefusal('policy', policy.maxNewTokens, promptTokens, positions);
+  const answering = writingRefusal('solver', solver.maxNewTokens, 1, positions);
+  const around = tokenizer?.question('', solver.chat).length ?? 1;
+  return settings
+    .flatMap((setting) => {
+      if (setting === 'models.policy') return [writing];
+      if (setting === 'models.solver')
+        return [answering ?? answerRefusal({ policy, solver, ...config }, around, positions)];
+      return setting.endsWith('.policy') ? [writing && `${setting}: ${writing}`] : [];
+    })
+    .filter((refusal) => refusal !== null);
 }
 
 function totalsOf(phases: readonly PlanPhase[]): Plan['totals'] {

@@ -28,3 +28,11 @@ describe('room for the solver’s answer', () => {
     await expect(types('[code_f, code_o]')).rejects.toThrow('a task of policy.maxNewTokens 200');
   });
 });
+
+test('what the generator may write fits beside its own prompt', async () => {
+  const written = (tokens: number) => check(`policy.maxNewTokens=${tokens}`, 'solver.maxNewTokens=5');
+  await expect(written(247)).rejects.toThrow(
+    'policy.maxNewTokens: 247 tokens and a prompt of 10 are more than the 256 positions of generator; lower it',
+  );
+  expect(await written(246)).toBeUndefined();
+});

@@ -1,4 +1,5 @@
 /** What can be told before any work: whether the models' files are whole, belong together, and have what the settings ask of them, and whether all of it fits. */
+import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
 import { factorShapes } from '../lm/adapter.js';
 import { modelName } from '../lm/hub/cache.js';
@@ -9,6 +10,9 @@ import type { RewardedArm } from './arm-config.js';
 import type { Config } from './config.js';
 import { checkMemory } from './memory-check.js';
 import { modelFolders, policySetting } from './model-folders.js';
+import { findFile } from './paths.js';
+import { answerRefusal, writingRefusal } from './positions.js';
+import type { Positions } from './positions.js';
 import type { TrainSettings } from './train-config.js';
 
 /**
@@ -17,6 +21,7 @@ import type { TrainSettings } from './train-config.js';
  */
 export async function checkModels(config: Config): Promise<void> {
   const { armPolicies, ...folders } = modelFolders(config);
+  const promptTokens = promptTokensOf(config);
   const opened = new Map<string, ModelFiles>();
   const open = async (setting: string, folder: string): Promise<ModelFiles> => {
     const files = opened.get(folder) ?? (await openModel(setting, folder));
@@ -25,16 +30,16 @@ export async function checkModels(config: Config): Promise<void> {
   };
   const policy = await open('models.policy', folders.policy);
   const reference = await open('models.reference', folders.reference);
-  checkSampling('policy', config.policy, folders.policy, policy);
+  checkSampling('policy', config.policy, promptTokens(policy), folders.policy, policy);
   if (folders.solver !== null) {
     const solver = await open('models.solver', folders.solver);
-    checkSampling('solver', config.solver, folders.solver, solver);
+    checkSampling('solver', config.solver, 1, folders.solver, solver);
     checkSolverRoom(config, solver, folders.solver);
   }
   checkLayers(config.probe.features, folders.reference, reference.config.layers);
   for (const [arm, folder] of armPolicies) {
     const own = await open(policySetting(arm), folder);
-    checkSampling('policy', config.policy, folder, own, `${policySetting(arm)}: `);
+    checkSampling('policy', config.policy, promptTokens(own), folder, own, `${policySetting(arm)}: `);
   }
   for (const [arm, settings] of Object.entries(config.arms)) {
     if (!isTrained(settings)) continue;
@@ -58,20 +63,24 @@ async function openModel(setting: string, folder: string): Promise<ModelFiles> {
   }
 }
 
-/** Stops are one token each, and what may be written fits into the model's positions beside at least one token of prompt. */
+/** Tokens of the longest prompt that a generator gets. */
+function promptTokensOf({ domain: settings, policy, seed }: Config): (files: ModelFiles) => number {
+  const domain = createCodeDomain(settings, readTopicRules(findFile(settings.topics, 'domain.topics')));
+  const prompts = domain.kinds.map((kind) => domain.prompt(kind, seed));
+  return ({ tokenizer }) => Math.max(...prompts.map((prompt) => tokenizer.question(prompt, policy.chat).length));
+}
+
+/** Stops are one token each, and what may be written fits into the model's positions beside its prompt. */
 function checkSampling(
   role: 'policy' | 'solver',
   settings: Pick<Config['policy'], 'maxNewTokens' | 'stops'>,
+  promptTokens: number,
   folder: string,
   files: ModelFiles,
   whose = '',
 ): void {
-  const { maxPositions } = files.config;
-  if (settings.maxNewTokens >= maxPositions) {
-    throw new UserError(
-      `${whose}${role}.maxNewTokens: ${settings.maxNewTokens} tokens and a prompt are more than the ${maxPositions} positions of ${modelName(folder)}; lower it`,
-    );
-  }
+  const refusal = writingRefusal(role, settings.maxNewTokens, promptTokens, positionsOf(folder, files));
+  if (refusal !== null) throw new UserError(`${whose}${refusal}`);
   settings.stops.forEach((stop, i) => {
     try {
       files.tokenizer.singleToken(stop);
@@ -81,24 +90,14 @@ function checkSampling(
   });
 }
 
-/**
- * A code_o task, which is put to the solver as it was written, leaves room for the answer at its longest; how long others are, only their
- * outputs tell. A question without room is one that the solver fails at, and so never in band.
- */
-function checkSolverRoom({ domain, policy, solver }: Config, { config, tokenizer }: ModelFiles, folder: string): void {
-  if (!domain.types.includes('code_o')) return;
-  // Characters: about as many tokens at the most.
-  const characters = domain.validity.maxQuestionLength ?? Infinity;
-  const [setting, longest] =
-    characters < policy.maxNewTokens
-      ? ['domain.validity.maxQuestionLength', characters]
-      : ['policy.maxNewTokens', policy.maxNewTokens];
-  const around = tokenizer.question('', solver.chat).length;
-  const most = longest + solver.maxNewTokens;
-  if (most + around <= config.maxPositions) return;
-  throw new UserError(
-    `solver.maxNewTokens: a task of ${setting} ${longest} and ${solver.maxNewTokens} more are ${most} tokens, ${modelName(folder)} has ${config.maxPositions} positions; lower either`,
-  );
+function checkSolverRoom(config: Config, solver: ModelFiles, folder: string): void {
+  const around = solver.tokenizer.question('', config.solver.chat).length;
+  const refusal = answerRefusal(config, around, positionsOf(folder, solver));
+  if (refusal !== null) throw new UserError(refusal);
+}
+
+function positionsOf(folder: string, { config }: ModelFiles): Positions {
+  return { name: modelName(folder), maxPositions: config.maxPositions };
 }
 
 /** Every module that is to be adapted is one of the generator's own. */

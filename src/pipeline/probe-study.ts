@@ -70,7 +70,7 @@ export async function studyRun(options: StudyOptions): Promise<StudySummary> {
     const reference = await workspace.reference();
     const layers = layersToStudy(options.layers, reference.config.layers, basename(reference.folder));
     const study = await studyProbes(
-      { reference, tasks, k, band, seed: config.seed, versions: versions() },
+      { reference, tasks, k, band, seed: config.seed, domain: config.domain, versions: versions() },
       parts,
       {
         features: studyFeatures(layers, probe.features),

@@ -6,5 +6,10 @@ export interface Progress {
   done(summary: string): void;
 }
 
+/** What to say of tasks that lost attempts to failures; empty of none. */
+export function ungradedNote(tasks: number): string {
+  return tasks > 0 ? `, ${tasks} not graded: attempts lost to failures` : '';
+}
+
 /** Opens the progress of a phase, e.g. `label`. */
 export type ProgressFactory = (label: string) => Progress;

@@ -66,7 +66,7 @@ export const planOf = (engine: Config['engine'], decoder: DecoderConfig): Memory
   memoryPlan(decoder, engineMemory(engine).setting, plannedProvider(engine));
 
 /** `auto` as cuda: both it and cpu share a large model's weights; with webgpu every graph has its own. */
-const plannedProvider = ({ provider }: Config['engine']): ExecutionProvider =>
+export const plannedProvider = ({ provider }: Config['engine']): ExecutionProvider =>
   provider === 'auto' ? 'cuda' : provider;
 
 /** The distinct adapters that are trained on the model of those settings. */

@@ -1,6 +1,5 @@
 /** The frozen-reference probe reward with the validity gate, of completions that come from anywhere: what `propel serve` serves. */
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
-import { UserError } from '../errors.js';
 import { modelName } from '../lm/hub/cache.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import { loadProbe } from '../probe/probe-file.js';
@@ -13,38 +12,45 @@ import { openSandbox } from './open-sandbox.js';
 import { findModel } from './models.js';
 import { findFile } from './paths.js';
 import type { ProgressFactory } from './progress.js';
+import { findProbes } from './served-probes.js';
 
 export interface RewardScorerOptions {
-  /** Of it the domain, the engine, the sandbox and the reward's clip and penalty are used, and the reference unless another is given. */
+  /** Of it the domain, the band, the engine, the sandbox and the reward's clip and penalty are used, and the reference unless another is given. */
   readonly config: Config;
   /** Probe files; the smallest of their standardised logits is the reward. */
   readonly probes: readonly string[];
   /** The model that the probes were trained on, as a configuration names one; undefined: the configuration's. */
   readonly reference: string | undefined;
+  /** Texts of special tokens that the reference's tokenizer does not have, as the generator's that a trainer trains. */
+  readonly specialTokens: readonly string[];
   readonly progress: ProgressFactory;
 }
 
-/** @throws UserError when a file is missing or corrupt, or a probe is another model's; RunError when the sandbox cannot start */
-export async function openRewardScorer({ config, probes: files, reference: folder, progress }: RewardScorerOptions) {
-  const paths = files.map((file) => findFile(file.endsWith('.safetensors') ? file : `${file}.safetensors`, '--probe'));
-  if (paths.length === 0) throw new UserError('--probe: give at least one probe file');
+/**
+ * @throws UserError when a file is missing or corrupt, or a probe is another model's or for other tasks; RunError when the sandbox cannot
+ * start
+ */
+export async function openRewardScorer(options: RewardScorerOptions) {
+  const { config, reference: folder, progress } = options;
+  const { probes: files, warnings } = findProbes(options.probes, config);
   const referenceFolder = findModel(
     folder ?? config.models.reference,
     folder === undefined ? 'models.reference' : '--reference',
   );
   const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
-  const bytes = scorerPassBytes(config, referenceFolder, paths.length);
+  const bytes = scorerPassBytes(config, referenceFolder, files.length);
   const engine = await EngineThread.start({ ...engineSettings(config.engine, bytes), model: referenceFolder });
   try {
     const reference = await LanguageModel.open(engine, referenceFolder);
-    const loaded = paths.map((path) => loadProbe(path, reference));
+    const probes = files.map(({ path }) => loadProbe(path, reference).probe);
     const sandbox = await openSandbox({ ...config.sandbox, limits: config.domain.limits }, progress);
-    const probes = loaded.map(({ probe }) => probe);
     const scales = probes.map(({ scale }) => scale);
     const { rewardClip, invalidPenalty } = config.train;
     return {
       kinds: domain.kinds,
-      probes: loaded.map(({ card }) => card.name),
+      probes: files.map(({ name }) => name),
+      warnings,
+      specialTokens: [...reference.tokenizer.specialTexts, ...options.specialTokens],
       about: { reference: modelName(referenceFolder), provider: engine.choice.provider, sandbox: sandbox.name },
       parallel: sandbox.size,
       async check(kind: string, completion: string) {

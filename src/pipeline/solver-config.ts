@@ -110,6 +110,12 @@ export function solverProblems(
   return problems;
 }
 
+/** Of the settings those that an endpoint's answers follow from; the others say how it is asked. */
+export function answerSettings(solver: SolverConfig): Partial<SolverConfig> {
+  const { apiKeyEnv: _, samples: _s, concurrency: _c, timeoutSeconds: _t, retries: _r, prices: _p, ...others } = solver;
+  return others;
+}
+
 /** The settings of an endpoint; null where the solver is a local checkpoint. */
 export function endpointSettings(solver: SolverConfig): EndpointSolverSettings | null {
   const { endpoint, model, prices: _, ...others } = solver;

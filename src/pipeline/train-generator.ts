@@ -2,7 +2,7 @@
  * Phase 3, train-generator. One step: propose → parse and check → score → reward → advantage → update → record.
  * How an arm scores is in arm-reward.ts; but for solver-in-the-loop arms, no solver runs within a step.
  */
-import { UserError } from '../errors.js';
+import { RunError, UserError } from '../errors.js';
 import { initialAdapter } from '../lm/adapter.js';
 import type { Adapter } from '../lm/adapter.js';
 import type { LanguageModel, TrainerThread } from '../lm/language-model.js';
@@ -30,6 +30,7 @@ import { isMiningStep, minedBy } from './mining.js';
 import type { MinedTotals } from './mining.js';
 import { propose } from './propose.js';
 import type { Proposal, ValidProposal } from './propose.js';
+import { ungradedNote } from './progress.js';
 import type { Progress } from './progress.js';
 import type { TrainSettings } from './train-config.js';
 import type { Workspace } from './workspace.js';
@@ -48,6 +49,8 @@ export interface TrainedArm {
   readonly measuredInBand: number | null;
   /** Graded solver attempts in the loop, or at what was mined. */
   readonly solverTrials: number;
+  /** Tasks that lost attempts to failures, and so were left out of their step's update or of the mining. */
+  readonly ungraded: number;
   /** Tasks mined for auxiliary probes, and how many of them were out of band; null for an arm that mines none. */
   readonly mined: MinedTotals | null;
   /** The last checkpoint's folder. */
@@ -87,6 +90,7 @@ function summarise({ store }: Workspace, arm: string, settings: RewardedArm): Tr
     claimedInBand,
     measuredInBand,
     solverTrials: store.countTrials(PHASE, arm),
+    ungraded: store.countUngraded(PHASE, arm),
     mined: minedBy(store, arm, settings),
     checkpoint: join(store.folder, store.lastCheckpoint(arm)!.path),
     seconds: store.secondsOf(PHASE, arm),
@@ -122,12 +126,13 @@ async function trainArm(workspace: Workspace, arm: string, settings: RewardedArm
       saveCheckpoint(workspace, context, step, await trainer.state(), last);
       last = step;
     }
-    report(progress, row, train);
+    report(progress, row, train, store.countUngraded(PHASE, arm));
   }
   await trainer.release();
   const mining = store.minings(arm).reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
   store.finishPhase(PHASE, arm, mining);
-  progress.done(stopped ? `stopped at step ${last}: ${stopped}` : `${train.steps} steps`);
+  const note = ungradedNote(store.countUngraded(PHASE, arm));
+  progress.done(`${stopped ? `stopped at step ${last}: ${stopped}` : `${train.steps} steps`}${note}`);
 }
 
 /** Why an arm's training ends with a step, before its last; null when it goes on. */
@@ -148,13 +153,14 @@ function minesAfter(settings: RewardedArm, step: number): boolean {
   return settings.reward === 'probe' && settings.adversarial !== undefined && isMiningStep(settings.adversarial, step);
 }
 
-function report(progress: Progress, row: StepRow, train: TrainSettings): void {
+/** @param ungraded of the arm so far */
+function report(progress: Progress, row: StepRow, train: TrainSettings, ungraded: number): void {
   const claimed = row.claimedInBand === null ? '' : `, claimed in band ${row.claimedInBand.toFixed(2)}`;
   const measured = row.measuredInBand === null ? '' : `, measured in band ${row.measuredInBand.toFixed(2)}`;
   progress.update(
     row.step,
     train.steps,
-    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}`,
+    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}${ungradedNote(ungraded)}`,
   );
 }
 
@@ -204,20 +210,25 @@ async function trainStep(workspace: Workspace, context: StepContext, step: numbe
   const checkSeconds = clock();
 
   const scores = await context.reward.score(step, valid);
+  // Tasks without a reward crowd others all the same.
   const earned = context.crowding
     ? await context.crowding.charge(
         valid.map(({ row }) => row),
-        scores.rewards,
+        scores.rewards.map((reward) => reward ?? 0),
       )
     : scores.rewards;
   const earnedBy = new Map(valid.map(({ row }, i) => [row.id, earned[i]!]));
-  const rewards = proposals.map(({ row }) => gate(row.valid, earnedBy.get(row.id) ?? Number.NaN, train.invalidPenalty));
+  // What a task would have earned is not known when its attempts were lost: the step neither rewards nor penalises it.
+  const lost = new Set(valid.flatMap(({ row }, i) => (scores.rewards[i] === null ? [row.id] : [])));
+  const judged = proposals.filter(({ row }) => !lost.has(row.id));
+  if (judged.length === 0) throw new RunError(`step ${step} of arm ${arm}: no task of the batch could be rewarded`);
+  const rewards = judged.map(({ row }) => gate(row.valid, earnedBy.get(row.id) ?? Number.NaN, train.invalidPenalty));
   // The samples of a kind share a prompt, and are one group.
-  const groups = proposals.map(({ row }) => domain.kinds.indexOf(row.type));
+  const groups = judged.map(({ row }) => domain.kinds.indexOf(row.type));
   const advantages = ADVANTAGE_ESTIMATORS[train.advantage](rewards, groups);
   const scoreSeconds = clock();
 
-  const rollouts = proposals.map(({ prompt, completion }, i) => ({ prompt, ...completion, advantage: advantages[i]! }));
+  const rollouts = judged.map(({ prompt, completion }, i) => ({ prompt, ...completion, advantage: advantages[i]! }));
   const fits = updateFits(config.engine, policy.config, train.lora, await workspace.passBytes());
   const update = await updatePolicy(policy, trainer, rollouts, { ...updateSettings(train), fits });
   const updateSeconds = clock();
@@ -235,14 +246,14 @@ async function trainStep(workspace: Workspace, context: StepContext, step: numbe
     entropy: update.entropy,
     claimedInBand: scores.claimedInBand,
     measuredInBand: scores.measuredInBand,
-    solverTrials: scores.attempts.length,
+    solverTrials: scores.attempts.filter(({ verdict }) => verdict !== 'error').length,
     proposeSeconds,
     checkSeconds,
     scoreSeconds,
     updateSeconds,
   };
   const logits = new Map(valid.map(({ row: task }, i) => [task.id, scores.logits?.[i] ?? null]));
-  const stepScores = proposals.map(({ row: task }, i): StepScoreRow => ({
+  const stepScores = judged.map(({ row: task }, i): StepScoreRow => ({
     taskId: task.id,
     arm,
     step,
@@ -282,7 +293,11 @@ function saveCheckpoint(
   const path = checkpointPath(arm, step);
   const folder = join(store.folder, path);
   writeTrainingCheckpoint(folder, state, train.lora, config.arms[arm]!.policy ?? config.models.policy);
-  store.insertCheckpoint({ arm, step, path, sha256: sha256OfFile(join(folder, ADAPTER_FILE)) });
+  const sha256 = sha256OfFile(join(folder, ADAPTER_FILE));
+  store.transaction(() => {
+    store.insertCheckpoint({ arm, step, path, sha256 });
+    store.dropKeptAnswers({ phase: PHASE, arm, batch: step });
+  });
   if (last > 0) dropOptimiserState(join(store.folder, checkpointPath(arm, last)));
 }
 

@@ -37,6 +37,7 @@ export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
         k: config.band.of,
         band: config.band,
         seed: config.seed,
+        domain: { types: config.domain.types, notation: config.domain.notation },
         versions: versions(),
       },
       { ...config.probe, members: ensembleSize(config), folds: FOLDS },

@@ -7,6 +7,7 @@ import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { ProviderSetting } from '../onnx/providers.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { openEndpointSolver } from '../solver/endpoint-solver.js';
+import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
 import { createLocalSolver } from '../solver/local-solver.js';
 import type { Solver } from '../solver/solver.js';
 import type { Json, Phase } from '../store/rows.js';
@@ -193,8 +194,18 @@ export class Workspace {
 
   async #openSolver(): Promise<Solver> {
     const endpoint = endpointSettings(this.config.solver);
-    if (endpoint !== null) return openEndpointSolver(endpoint);
+    if (endpoint !== null) return this.#openEndpoint(endpoint);
     return createLocalSolver(await this.#model(this.#folders.solver!), this.config.solver);
+  }
+
+  async #openEndpoint(settings: EndpointSolverSettings): Promise<Solver> {
+    const progress = this.progress('solver');
+    const waiting = setInterval(() => progress.update(0, 1, `waiting for ${settings.endpoint} to answer`), 1000);
+    try {
+      return await openEndpointSolver(settings);
+    } finally {
+      clearInterval(waiting);
+    }
   }
 
   sandbox(): Promise<Sandbox> {

@@ -21,7 +21,15 @@ const reference: ReferenceModel = {
 };
 const labels = plantedTasks(200);
 const { members } = await trainProbes(
-  { reference, tasks: labels, k: PLANTED_ATTEMPTS, band: PLANTED_BAND, seed: 5, versions: {} },
+  {
+    reference,
+    tasks: labels,
+    k: PLANTED_ATTEMPTS,
+    band: PLANTED_BAND,
+    seed: 5,
+    domain: { types: ['code_o'], notation: 'doctest' },
+    versions: {},
+  },
   {
     head: 'counts',
     features: [[{ layer: 1, pooling: 'mean' }]],

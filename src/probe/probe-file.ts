@@ -30,6 +30,8 @@ const cardSchema = z.strictObject({
   format: z.literal('propel-probe-1'),
   name: z.string(),
   model: z.strictObject({ name: z.string(), hash: z.string() }),
+  /** The tasks that it was trained on, as the domain names their types and notation; a card without says neither. */
+  domain: z.strictObject({ types: z.array(z.string()).min(1).readonly(), notation: z.string() }).optional(),
   features: spec,
   /** Columns that each feature contributes. */
   width: z.int().positive(),
@@ -93,7 +95,7 @@ export function loadProbe(
   path: string,
   reference: Pick<ReferenceModel, 'hash' | 'folder'>,
 ): { probe: Probe; card: ProbeCard } {
-  const { weightsSha256, ...card } = readCard(cardPath(path));
+  const { weightsSha256, ...card } = readProbeCard(path);
   if (card.model.hash !== reference.hash) {
     throw new UserError(
       `${path}: the probe was trained on model ${card.model.name} (${card.model.hash.slice(0, 12)}), the reference is ` +
@@ -140,7 +142,9 @@ function cardPath(path: string): string {
   return path.replace(/\.safetensors$/, '.json');
 }
 
-function readCard(path: string): ProbeCard & { weightsSha256: string } {
+/** The card beside a probe's numbers. @throws UserError when it is missing or no card. */
+export function readProbeCard(weights: string): ProbeCard & { readonly weightsSha256: string } {
+  const path = cardPath(weights);
   let json: unknown;
   try {
     json = JSON.parse(readFileSync(path, 'utf8'));

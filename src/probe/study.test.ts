@@ -20,6 +20,7 @@ const input: ProbeInput = {
   k: PLANTED_ATTEMPTS,
   band: PLANTED_BAND,
   seed: 5,
+  domain: { types: ['code_o'], notation: 'doctest' },
   versions: { propel: '1.2.3' },
 };
 const parts = memberSplit(

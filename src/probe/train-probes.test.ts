@@ -19,7 +19,15 @@ const reference = standInReference;
 
 const informative: FeatureSpec = [{ layer: 1, pooling: 'mean' }];
 const noise: FeatureSpec = [{ layer: 2, pooling: 'last' }];
-const input: ProbeInput = { reference, tasks: plantedTasks(400), k: K, band, seed: 5, versions: { propel: '1.2.3' } };
+const input: ProbeInput = {
+  reference,
+  tasks: plantedTasks(400),
+  k: K,
+  band,
+  seed: 5,
+  domain: { types: ['code_o'], notation: 'doctest' },
+  versions: { propel: '1.2.3' },
+};
 const settings: ProbeSettings = {
   head: 'counts',
   features: [noise, informative],

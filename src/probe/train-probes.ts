@@ -25,6 +25,8 @@ export interface ProbeInput {
   readonly k: number;
   readonly band: Band;
   readonly seed: number;
+  /** What the tasks are, for its card. */
+  readonly domain: NonNullable<ProbeCard['domain']>;
   /** Of what makes the probe, for its card. */
   readonly versions: Readonly<Record<string, string>>;
 }
@@ -105,7 +107,7 @@ class ProbeTrainer {
   }
 
   async trainMember(member: number, taken: ReadonlySet<string>): Promise<TrainedProbe> {
-    const { reference, k, band, versions } = this.#input;
+    const { reference, k, band, domain, versions } = this.#input;
     const { features } = this.#settings;
     const seed = memberSeed(this.#input.seed, member);
     const shares = { validation: this.#settings.validationShare, test: this.#settings.testShare };
@@ -136,6 +138,7 @@ class ProbeTrainer {
       format: 'propel-probe-1',
       name: `probe-${member}`,
       model: { name: basename(reference.folder), hash: reference.hash },
+      domain,
       features: specOf(chosen),
       width: reference.config.width,
       head: chosen.head,

@@ -1,44 +1,83 @@
 /** The completion in what a trainer sends: without its prompt, and without the special tokens that end it. */
 
-/** As the vocabularies of the families write them. */
-const SPECIAL = /(?:<\|[^|<>\s]{1,40}\|>|<\/s>|<eos>|<pad>|<end_of_turn>|\[PAD\])$/;
-const LONGEST_SPECIAL = 48;
-/** Special tokens that may precede a prompt. */
-const MOST_LEADING = 4;
+/** As the vocabularies of the families write them: `<|im_end|>`, DeepSeek's `<｜end▁of▁sentence｜>`, `</s>`, `[EOS]`. */
+const USUAL =
+  String.raw`<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>` +
+  String.raw`|\[(?:BOS|EOS|PAD|UNK)\]`;
+const LONGEST_USUAL = 48;
 
-/** Without special tokens at its end: a closing fence with one behind it would close nothing. */
-export function withoutEndTokens(text: string): string {
-  for (let end = text.length; ;) {
-    const tail = text.slice(Math.max(0, end - LONGEST_SPECIAL), end);
-    const special = SPECIAL.exec(tail.trimEnd());
-    if (special === null) return text.slice(0, end);
-    end -= tail.length - special.index;
-  }
-}
+/** Special tokens by their texts: the usual ones of all families, and those of a tokenizer of one's own. */
+export class SpecialTokens {
+  readonly #atEnd: RegExp;
+  readonly #next: RegExp;
+  readonly #longest: number;
 
-/**
- * What follows a prompt in the whole text of a sample. White space is not compared, as decoders add and drop it, and special tokens
- * may precede the prompt. Null when the text does not begin with the prompt.
- */
-export function afterPrompt(text: string, prompt: string): string | null {
-  if (text.startsWith(prompt)) return text.slice(prompt.length);
-  for (let [start, skipped] = [0, 0]; start !== -1 && skipped <= MOST_LEADING; skipped++) {
-    const end = matchEnd(text, start, prompt);
-    if (end !== null) return text.slice(end);
-    const leading = /^\s*(?:<\|[^|<>\s]{1,40}\|>|<s>|<bos>)/.exec(text.slice(start, start + LONGEST_SPECIAL));
-    start = leading === null ? -1 : start + leading[0].length;
+  constructor(others: readonly string[] = []) {
+    const texts = others.map((text) => text.trim()).filter((text) => text !== '');
+    const escaped = texts.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+    const any = [...escaped, USUAL].join('|');
+    this.#atEnd = new RegExp(`(?:${any})$`);
+    this.#next = new RegExp(`\\s*(?:${any})`, 'y');
+    this.#longest = Math.max(LONGEST_USUAL, ...texts.map((text) => 2 * text.length));
   }
-  return null;
+
+  /** A completion without special tokens at its end: a closing fence with one behind it would close nothing. */
+  withoutEnd(text: string): string {
+    for (let end = text.length; ;) {
+      const tail = text.slice(Math.max(0, end - this.#longest), end);
+      const special = this.#atEnd.exec(tail.trimEnd());
+      if (special === null) return text.slice(0, end);
+      end -= tail.length - special.index;
+    }
+  }
+
+  /**
+   * What follows a prompt in the whole text of a sample. White space is not compared, as decoders add and drop it, and any number of special
+   * tokens, as padding has them, may precede the prompt. Null when the text does not begin with the prompt.
+   */
+  afterPrompt(text: string, prompt: string): string | null {
+    if (prompt !== '' && text.startsWith(prompt)) return text.slice(prompt.length);
+    // Where a prompt itself begins with special tokens, they are the last of the text's.
+    const ends = this.#leading(text);
+    const start = ends.at(-this.#leading(prompt).length);
+    const end = start === undefined ? null : matchEnd(text, start, prompt);
+    return end === null ? null : text.slice(end);
+  }
+
+  /** Where the text begins, and where each of the special tokens that it begins with ends. */
+  #leading(text: string): number[] {
+    const ends = [0];
+    this.#next.lastIndex = 0;
+    while (this.#next.test(text)) ends.push(this.#next.lastIndex);
+    return ends;
+  }
 }
 
 /** Where a prompt that begins at `start` ends; null when it does not. */
 function matchEnd(text: string, start: number, prompt: string): number | null {
+  const content = prompt.trimEnd();
   let at = start;
-  for (const character of prompt) {
-    if (/\s/.test(character)) continue;
-    while (at < text.length && /\s/.test(text[at]!)) at++;
+  for (const character of content) {
+    if (isSpace(character)) continue;
+    while (at < text.length && isSpace(text[at]!)) at++;
     if (!text.startsWith(character, at)) return null;
     at += character.length;
   }
-  return at;
+  return afterSpace(text, at, prompt.slice(content.length));
+}
+
+/** Behind the white space that ends a prompt, as much of it as is there: what comes then is the completion's own. */
+function afterSpace(text: string, from: number, space: string): number {
+  let end = from;
+  for (const character of space) {
+    let at = end;
+    while (at < text.length && text[at] !== character && isSpace(text[at]!)) at++;
+    if (text[at] !== character) break;
+    end = at + 1;
+  }
+  return end;
+}
+
+function isSpace(character: string): boolean {
+  return /\s/.test(character);
 }

@@ -1,6 +1,6 @@
 /** What the server's routes take and give: OpenRLHF's remote reward, and our own with three kinds of result. */
 import { z } from 'zod';
-import { afterPrompt, withoutEndTokens } from './completion.js';
+import type { SpecialTokens } from './completion.js';
 import type { ItemResult, RewardItem } from './reward-service.js';
 
 /** The request cannot be served as it is: status 400. */
@@ -19,7 +19,7 @@ const openRlhfSchema = z.object({
  * is the item's. Other fields are left alone.
  * @throws BadRequest
  */
-export function readOpenRlhf(json: unknown, kinds: readonly string[]): RewardItem[] {
+export function readOpenRlhf(json: unknown, kinds: readonly string[], special: SpecialTokens): RewardItem[] {
   const { query, prompts, labels } = parse(openRlhfSchema, json);
   for (const [name, list] of Object.entries({ prompts, labels })) {
     if (list && list.length > 0 && list.length !== query.length) {
@@ -27,9 +27,9 @@ export function readOpenRlhf(json: unknown, kinds: readonly string[]): RewardIte
     }
   }
   return query.map((text, i) => {
-    const completion = afterPrompt(text, prompts?.[i] ?? '');
+    const completion = special.afterPrompt(text, prompts?.[i] ?? '');
     if (completion === null) throw new BadRequest(`query.${i} does not begin with prompts.${i}`);
-    return { kind: kindOf(labels?.[i], kinds, `labels.${i}`), completion: withoutEndTokens(completion) };
+    return { kind: kindOf(labels?.[i], kinds, `labels.${i}`), completion: special.withoutEnd(completion) };
   });
 }
 
@@ -56,14 +56,14 @@ export interface OwnRequest {
 }
 
 /** @throws BadRequest */
-export function readOwn(json: unknown, kinds: readonly string[]): OwnRequest {
+export function readOwn(json: unknown, kinds: readonly string[], special: SpecialTokens): OwnRequest {
   const { items, deadlineMs } = parse(ownSchema, json);
   return {
     items: items.map(({ completion, type }, i) => {
       if (type !== undefined && !kinds.includes(type)) {
         throw new BadRequest(`items.${i}.type: ${type} is none of ${kinds.join(', ')}`);
       }
-      return { kind: kindOf(type, kinds, `items.${i}.type`), completion: withoutEndTokens(completion) };
+      return { kind: kindOf(type, kinds, `items.${i}.type`), completion: special.withoutEnd(completion) };
     }),
     deadlineMs: deadlineMs ?? null,
   };

@@ -28,6 +28,7 @@ function fakeScorer(kinds: readonly string[] = ['code_o']): FakeScorer {
   return {
     kinds,
     probes: ['p0', 'p1'],
+    specialTokens: ['(end)'],
     about: { reference: 'fake' },
     parallel: 1,
     checked,
@@ -89,10 +90,16 @@ const own = (...completions: string[]) => ({ items: completions.map((completion)
 
 describe('OpenRLHF', () => {
   it('gets rewards, scores in 0 to 1 and logs, one a sample', async () => {
-    const { url } = await start();
-    const query = ['ask:valid 2<|im_end|>', 'ask:invalid'];
-    const { status, body } = await ask(`${url}/get_reward`, { query, prompts: ['ask:', 'ask:'], labels: [null, '7'] });
+    const scorer = fakeScorer();
+    const { url } = await start({}, scorer);
+    const query = ['ask:valid 2<|im_end|>(end)', '(end)<s> ask:\ninvalid'];
+    const { status, body } = await ask(`${url}/get_reward`, {
+      query,
+      prompts: ['ask:', 'ask:\n'],
+      labels: [null, '7'],
+    });
     expect(status).toBe(200);
+    expect(scorer.checked).toEqual(['valid 2', 'invalid']);
     const probability = 1 / (1 + Math.exp(-2));
     expect(body).toEqual({
       rewards: [2, -3],

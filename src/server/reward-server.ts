@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { RunError } from '../errors.js';
 import { hasKey } from './api-key.js';
 import { announcesMore, BodyTooLarge, discardBody, Disconnected, readBody } from './body.js';
+import { SpecialTokens } from './completion.js';
 import { createMetrics, type ServerMetrics } from './metrics.js';
 import { BadRequest, readOpenRlhf, readOwn, writeOpenRlhf } from './protocols.js';
 import { Overloaded, RewardService, type ItemResult, type RewardItem } from './reward-service.js';
@@ -70,6 +71,7 @@ class RewardServer {
   readonly #scorer: RewardScorer;
   readonly #settings: ServerSettings;
   readonly #service: RewardService;
+  readonly #special: SpecialTokens;
   readonly #metrics: ServerMetrics;
   readonly #http: Server;
   readonly #routes: Readonly<Record<string, { readonly method: 'GET' | 'POST'; readonly handle: Handler }>>;
@@ -78,6 +80,7 @@ class RewardServer {
   constructor(scorer: RewardScorer, settings: ServerSettings) {
     this.#scorer = scorer;
     this.#settings = settings;
+    this.#special = new SpecialTokens(scorer.specialTokens);
     const metrics = createMetrics(() => this.#service.queue);
     this.#metrics = metrics;
     const { itemTimeoutMs, maxWaiting } = settings;
@@ -184,7 +187,7 @@ class RewardServer {
 
   /** OpenRLHF has no word for an error of one sample; it sends a request again that fails, which costs only what is missing. */
   async #openRlhf(request: IncomingMessage, gone: AbortSignal): Promise<Answer> {
-    const items = readOpenRlhf(await this.#json(request), this.#scorer.kinds);
+    const items = readOpenRlhf(await this.#json(request), this.#scorer.kinds, this.#special);
     const results = await this.#judge(items, null, gone);
     const errors = results.filter((result) => result.status === 'error');
     const [first] = errors;
@@ -199,7 +202,7 @@ class RewardServer {
   }
 
   async #own(request: IncomingMessage, gone: AbortSignal): Promise<Answer> {
-    const { items, deadlineMs } = readOwn(await this.#json(request), this.#scorer.kinds);
+    const { items, deadlineMs } = readOwn(await this.#json(request), this.#scorer.kinds, this.#special);
     return { status: 200, body: { results: await this.#judge(items, deadlineMs, gone) } };
   }
 

@@ -15,6 +15,8 @@ export interface RewardScorer {
   readonly kinds: readonly string[];
   /** Names of the probes, in the order of their logits. */
   readonly probes: readonly string[];
+  /** Texts of special tokens that samples may begin and end with, beside the usual ones. */
+  readonly specialTokens: readonly string[];
   /** What it is, for `/health`. */
   readonly about: Readonly<Record<string, string>>;
   /** Checks that can usefully be under way at once. */

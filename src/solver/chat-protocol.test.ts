@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readChatResponse } from './chat-protocol.js';
+import { isTooLong, readChatResponse } from './chat-protocol.js';
 
 const response = (fields: Readonly<Record<string, unknown>>, choice: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify({ choices: [{ message: { content: 'a' }, finish_reason: 'stop', ...choice }], ...fields });
@@ -34,6 +34,16 @@ describe('a chat response', () => {
     expect(attempts.map(({ answer }) => answer)).toEqual(['a', 'b']);
   });
 
+  it('takes a text in parts, and leaves out what is no text', () => {
+    const parts = [
+      { type: 'text', text: 'a' },
+      { type: 'image_url', image_url: { url: 'data:' } },
+      { type: 'text', text: 'b' },
+    ];
+    const message = { content: parts, reasoning_content: 'c' };
+    expect(readChatResponse(response({}, { message }), 1).attempts).toEqual([{ answer: 'ab', status: 'answered' }]);
+  });
+
   it.each(['length', 'max_tokens', 'model_length'])('is cut off by %s', (reason) => {
     expect(readChatResponse(response({}, { finish_reason: reason }), 1).attempts).toEqual([
       { answer: 'a', status: 'cut_off' },
@@ -47,5 +57,30 @@ describe('a chat response', () => {
   it('that is none is refused', () => {
     expect(() => readChatResponse('{"choices":[{}]}', 1)).toThrow(/no chat completion: choices\.0\.message/);
     expect(() => readChatResponse('<html>', 1)).toThrow(/not JSON/);
+  });
+});
+
+describe('what a server says of a request that it refuses', () => {
+  it.each([
+    "This model's maximum context length is 4097 tokens. However, your messages resulted in 5000 tokens.",
+    '{"error":{"message":"Please shorten it.","type":"invalid_request_error","code":"context_length_exceeded"}}',
+    'The decoder prompt (length 5000) is longer than the maximum model length of 4096.',
+    "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+    'the request exceeds the available context size, try increasing it',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3000 `inputs` tokens and 512 `max_new_tokens`',
+    'Input validation error: `inputs` must have less than 1024 tokens. Given: 2000',
+    'prompt is too long: 210000 tokens > 200000 maximum',
+  ])('has no room for the question: %s', (text) => {
+    expect(isTooLong(text)).toBe(true);
+  });
+
+  it.each([
+    'no such request',
+    'max_tokens is too large: 100000. This model supports at most 16384 completion tokens.',
+    'Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 7000',
+    'The response was filtered due to the prompt triggering the content management policy.',
+    "Only one completion choice is allowed: 'n' must be 1",
+  ])('is of another kind: %s', (text) => {
+    expect(isTooLong(text)).toBe(false);
   });
 });

@@ -31,13 +31,21 @@ export function chatRequest(settings: ChatSettings, question: string, n: number,
   });
 }
 
+/** A text, or its parts: of those that are no text nothing is read. */
+const contentSchema = z.union([
+  z.string(),
+  z
+    .array(z.object({ type: z.string(), text: z.string().nullish().catch(null) }))
+    .transform((parts) => parts.map(({ type, text }) => (type === 'text' ? (text ?? '') : '')).join('')),
+]);
+
 const tokenCount = z.number().min(0).nullish().catch(null);
 
 const responseSchema = z.object({
   choices: z.array(
     z.object({
       index: z.int().nullish(),
-      message: z.object({ content: z.string().nullish() }),
+      message: z.object({ content: contentSchema.nullish() }),
       finish_reason: z.string().nullish(),
     }),
   ),
@@ -97,6 +105,20 @@ const errorSchema = z.union([
   z.object({ message: z.string() }).transform(({ message }) => message),
   z.object({ detail: z.string() }).transform(({ detail }) => detail),
 ]);
+
+/** How servers name a context without room, in words or by code: OpenAI's and vLLM's, SGLang's, llama.cpp's, TGI's, and others'. */
+const NO_ROOM = [
+  /context[\s_-]*(length|size|window)/i,
+  /(longer than|exceeds?) the (model's )?max(imum)?[\s_](model|sequence)[\s_]len/i,
+  /inputs` (tokens \+ `max_new_tokens` must be <=|must have less than) \d+/i,
+  /(prompt|input) is too long/i,
+  /input token count .*exceeds the maximum/i,
+];
+
+/** Whether what a server says of a request that it refused is that the question, with its answer, is too long for the model. */
+export function isTooLong(text: string): boolean {
+  return NO_ROOM.some((words) => words.test(text));
+}
 
 /** Characters of a server's own words that an error repeats. */
 const SHOWN = 200;

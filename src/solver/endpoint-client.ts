@@ -1,8 +1,9 @@
 /** HTTP to an OpenAI-compatible endpoint: one request at a time of so many at once, with a time limit, and what a failure means. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { request, type Dispatcher } from 'undici';
 import { UserError } from '../errors.js';
-import { errorMessage } from './chat-protocol.js';
+import { errorMessage, isTooLong } from './chat-protocol.js';
+import { openEndpointAgent } from './endpoint-agent.js';
 
 export interface EndpointSettings {
   /** `http://host:8000/v1` */
@@ -21,9 +22,14 @@ export class TransientFault extends Error {
   override readonly name = 'TransientFault';
 }
 
-/** The server will not do what this one request asks, such as to read a question this long; to send it again is no use. */
+/** The server will not do what this one request asks; to send it again is no use. */
 export class RefusedRequest extends Error {
-  override readonly name = 'RefusedRequest';
+  override readonly name: string = 'RefusedRequest';
+}
+
+/** Refused because question and answer have no room in the model's context. */
+export class NoRoom extends RefusedRequest {
+  override readonly name = 'NoRoom';
 }
 
 /** A longer response is a fault. */
@@ -32,6 +38,12 @@ const MAX_RESPONSE_BYTES = 64 << 20;
 const LONGEST_RETRY_AFTER_MS = 300_000;
 /** Conflict, too early: like 429 and 5xx they pass by themselves. */
 const TRANSIENT_STATUSES = new Set([408, 409, 425, 429]);
+
+/** Why nothing is sent until a moment of `performance.now()`. */
+export interface Wait {
+  readonly until: number;
+  readonly why: string;
+}
 
 interface Response {
   readonly status: number;
@@ -42,26 +54,29 @@ interface Response {
 export class EndpointClient {
   readonly #settings: EndpointSettings;
   readonly #base: string;
-  readonly #agent: Agent;
+  readonly #agent: Dispatcher;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #waiting: (() => void)[] = [];
   #free: number;
-  /** No request starts before this moment of `performance.now()`: a server's wish to be left alone holds for all. */
-  #pausedUntil = 0;
+  #pause: Wait = { until: 0, why: '' };
 
-  /** @throws UserError when the environment lacks the key */
+  /** @throws UserError when the environment lacks the key, or names a proxy that is none */
   constructor(settings: EndpointSettings) {
     this.#settings = settings;
     this.#base = settings.endpoint.replace(/\/+$/, '');
     this.#free = settings.concurrency;
-    // Whole requests have a limit of their own; undici's would end long generations.
-    this.#agent = new Agent({ connections: settings.concurrency, headersTimeout: 0, bodyTimeout: 0 });
     const { apiKeyEnv } = settings;
     const key = apiKeyEnv === null ? null : process.env[apiKeyEnv];
     if (key === undefined || key === '') {
       throw new UserError(`solver.apiKeyEnv: the environment has no ${apiKeyEnv}; set it to the endpoint's key`);
     }
     this.#headers = key === null ? {} : { authorization: `Bearer ${key}` };
+    this.#agent = openEndpointAgent(settings.endpoint, settings.concurrency);
+  }
+
+  /** No request starts before its end: a server's wish to be left alone holds for all. */
+  get pause(): Wait {
+    return this.#pause;
   }
 
   close(): Promise<void> {
@@ -72,23 +87,23 @@ export class EndpointClient {
    * A chat completion's response text.
    * @throws TransientFault, RefusedRequest; UserError when every request would fail: wrong URL, key or model
    */
-  async complete(body: string, signal: AbortSignal): Promise<string> {
-    const response = await this.#inTurn(signal, () => this.#send('POST', '/chat/completions', body, signal));
+  async complete(body: string, signal: AbortSignal, seconds = this.#settings.timeoutSeconds): Promise<string> {
+    const response = await this.#inTurn(signal, () => this.#send('POST', '/chat/completions', body, seconds, signal));
     const { status, text } = response;
     if (status >= 200 && status < 300) return text;
     const said = errorMessage(text);
     if (isTransient(status)) throw new TransientFault(`status ${status}${said && `: ${said}`}`);
     const advice = this.#adviceOn(response);
     if (advice !== null) throw new UserError(`${advice}${said && ` (status ${status}: ${said})`}`);
-    throw new RefusedRequest(`status ${status}${said && `: ${said}`}`);
+    throw new (isTooLong(text) ? NoRoom : RefusedRequest)(`status ${status}${said && `: ${said}`}`);
   }
 
-  /** @throws UserError when the endpoint cannot be reached, refuses the key or does not serve the model */
-  async check(): Promise<void> {
+  /** @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key or does not serve the model */
+  async check(seconds: number): Promise<void> {
     const signal = new AbortController().signal;
     let response;
     try {
-      response = await this.#inTurn(signal, () => this.#send('GET', '/models', null, signal));
+      response = await this.#inTurn(signal, () => this.#send('GET', '/models', null, seconds, signal));
     } catch (cause) {
       const why = (cause as Error).message;
       throw new UserError(
@@ -98,7 +113,7 @@ export class EndpointClient {
     }
     const { status, text } = response;
     // Some servers do not list their models.
-    if (status === 404 || status === 405 || status === 501) return this.#checkByCompletion();
+    if (status === 404 || status === 405 || status === 501) return this.#checkByCompletion(seconds);
     const advice = this.#adviceOn(response);
     if (advice !== null) throw new UserError(advice);
     // A server that is busy or starting is waited for where it is asked.
@@ -115,11 +130,11 @@ export class EndpointClient {
     );
   }
 
-  async #checkByCompletion(): Promise<void> {
+  async #checkByCompletion(seconds: number): Promise<void> {
     const messages = [{ role: 'user', content: '1' }];
     const body = JSON.stringify({ model: this.#settings.model, messages, max_tokens: 1 });
     try {
-      await this.complete(body, new AbortController().signal);
+      await this.complete(body, new AbortController().signal, seconds);
     } catch (error) {
       if (error instanceof UserError) throw error;
     }
@@ -141,13 +156,16 @@ export class EndpointClient {
       : `solver.endpoint: ${this.#base} has no /chat/completions; its URL mostly ends in /v1`;
   }
 
-  async #send(method: 'GET' | 'POST', path: string, body: string | null, signal: AbortSignal): Promise<Response> {
+  async #send(
+    method: 'GET' | 'POST',
+    path: string,
+    body: string | null,
+    most: number,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const limit = new AbortController();
-    const { timeoutSeconds } = this.#settings;
-    const timer = setTimeout(
-      () => limit.abort(new Error(`no whole response within ${timeoutSeconds} s`)),
-      timeoutSeconds * 1000,
-    );
+    const seconds = Math.min(most, this.#settings.timeoutSeconds);
+    const timer = setTimeout(() => limit.abort(new Error(`no whole response within ${seconds} s`)), seconds * 1000);
     const stop = (): void => limit.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -161,7 +179,8 @@ export class EndpointClient {
       const { statusCode: status } = response;
       const { 'retry-after': retryAfter, location } = response.headers;
       const wait = typeof retryAfter === 'string' && isTransient(status) ? retryAfterMs(retryAfter, Date.now()) : null;
-      if (wait !== null) this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + wait);
+      const until = performance.now() + (wait ?? 0);
+      if (until > this.#pause.until && wait !== null) this.#pause = { until, why: `status ${status}` };
       return {
         status,
         location: typeof location === 'string' ? location : null,
@@ -184,7 +203,7 @@ export class EndpointClient {
     try {
       for (let left = 1; left > 0;) {
         signal.throwIfAborted();
-        left = this.#pausedUntil - performance.now();
+        left = this.#pause.until - performance.now();
         if (left > 0) await sleep(left, undefined, { signal });
       }
       return await work();

@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startChatServer, type Choice, type Reply } from '../../tests/chat-server.js';
 import { RunError, UserError } from '../errors.js';
 import { retryAfterMs } from './endpoint-client.js';
-import { openEndpointSolver, type EndpointSolverSettings } from './endpoint-solver.js';
-import type { Solver } from './solver.js';
+import { openEndpointSolver, type EndpointSolverSettings, type Patience } from './endpoint-solver.js';
+import type { AnswerKeeper, KeptResponse, Solver } from './solver.js';
 import { costOf, UsageMeter } from './usage.js';
 
 const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
@@ -20,8 +20,15 @@ const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
   samples: 'auto',
 };
 
-async function open(endpoint: string, settings: Partial<EndpointSolverSettings> = {}): Promise<Solver> {
-  const solver = await openEndpointSolver({ ...SETTINGS, endpoint, ...settings }, { first: 2, longest: 20 });
+async function open(
+  endpoint: string,
+  settings: Partial<EndpointSolverSettings> = {},
+  patience: Partial<Patience> = {},
+): Promise<Solver> {
+  const solver = await openEndpointSolver(
+    { ...SETTINGS, endpoint, ...settings },
+    { first: 2, longest: 20, checkSeconds: 5, ...patience },
+  );
   onTestFinished(() => solver.close());
   return solver;
 }
@@ -31,6 +38,22 @@ const several = (ordinal: number, n = 1): Reply => ({ kind: 'choices', choices: 
 const numbered = (ordinal: number, n: number): Choice[] =>
   Array.from({ length: n }, (_, i) => ({ content: `${ordinal}.${i}`, finish: 'stop' }));
 const refused: Reply = { kind: 'status', status: 400, text: '{"error":{"message":"no such request"}}' };
+
+const tooLong: Reply = {
+  kind: 'status',
+  status: 400,
+  text: '{"error":{"message":"This model\'s maximum context length is 4096 tokens.","code":400}}',
+};
+
+/** Keeps in memory what each question was answered, by index. */
+function memory(): AnswerKeeper & { readonly responses: Map<number, KeptResponse[]> } {
+  const responses = new Map<number, KeptResponse[]>();
+  return {
+    responses,
+    kept: (question) => responses.get(question) ?? [],
+    keep: (question, response) => void responses.set(question, [...(responses.get(question) ?? []), response]),
+  };
+}
 
 describe('one request', () => {
   it('asks for all attempts at a question, with a seed of its own and what the settings say', async () => {
@@ -164,7 +187,7 @@ describe('a fault', () => {
     const server = await startChatServer((request, i) => (i === 0 ? reply : several(i, request.n)));
     const meter = new UsageMeter();
     const solver = await open(server.url, { timeoutSeconds: 0.2 });
-    const attempts = await solver.attempt(['a'], 2, 1, meter);
+    const attempts = await solver.attempt(['a'], 2, 1, { meter });
     expect(attempts).toEqual([
       [
         { answer: '1.0', status: 'answered' },
@@ -196,6 +219,40 @@ describe('a fault', () => {
     expect(server.requests.filter(({ messages }) => messages[0]!.content === 'long').length).toBeLessThanOrEqual(2);
   });
 
+  it('of a question that has no room in the context is a fail of every attempt, as of a local solver', async () => {
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'long' ? tooLong : several(i, request.n),
+    );
+    const meter = new UsageMeter();
+    const attempts = await (await open(server.url)).attempt(['short', 'long'], 2, 1, { meter });
+    expect(attempts[0]!.map(({ status }) => status)).toEqual(['answered', 'answered']);
+    const cutOff = { answer: '', status: 'cut_off' };
+    expect(attempts[1]).toEqual([cutOff, cutOff]);
+    expect(server.requests.filter(({ messages }) => messages[0]!.content === 'long')).toHaveLength(1);
+  });
+
+  it('of the length of every question is no fail when not even the shortest has room', async () => {
+    const server = await startChatServer(() => tooLong);
+    const attempt = (await open(server.url)).attempt(['a', 'b'], 2, 1);
+    await expect(attempt).rejects.toThrow(UserError);
+    await expect(attempt).rejects.toThrow(
+      /^solver\.maxNewTokens: http.* has no room for an answer of 64 tokens even at a question of one character/,
+    );
+  });
+
+  it('of all questions is their own where the server answers others', async () => {
+    const server = await startChatServer((request, i) => (request.messages[0]!.content === '1' ? several(i) : refused));
+    const meter = new UsageMeter();
+    const attempts = await (await open(server.url)).attempt(['a'], 2, 1, { meter });
+    const error = { answer: '', status: 'error' };
+    expect(attempts).toEqual([[error, error]]);
+    expect(meter.total.requests).toBe(server.requests.length);
+    const none = await startChatServer(() => refused);
+    await expect((await open(none.url)).attempt(['a'], 2, 1)).rejects.toThrow(
+      'answered none of 1 questions: status 400: no such request; see to its server',
+    );
+  });
+
   it('of every question ends the work: it is not an outcome', async () => {
     const server = await startChatServer(() => ({ kind: 'status', status: 503, text: '{"detail":"loading"}' }));
     const solver = await open(server.url, { retries: 1 });
@@ -225,6 +282,85 @@ describe('a fault', () => {
   });
 });
 
+describe('what is kept', () => {
+  it('is every response as it comes, and is not asked for again', async () => {
+    const server = await startChatServer((request, i) => several(i, i === 0 ? 3 : request.n));
+    const keeper = memory();
+    const solver = await open(server.url, { concurrency: 1 });
+    const first = await solver.attempt(['a', 'b'], 4, 1, { keeper });
+    expect(server.requests.map(({ n = 1 }) => n)).toEqual([4, 4, 1]);
+    const usage = { requests: 1, retries: 0, promptTokens: 10, completionTokens: 9, unmetered: 0 };
+    expect(keeper.responses.get(0)![0]).toEqual({
+      round: 0,
+      attempts: [0, 1, 2].map((place) => ({ answer: `0.${place}`, status: 'answered', place })),
+      usage,
+    });
+    const asked = server.requests.length;
+    const meter = new UsageMeter();
+    expect(await solver.attempt(['a', 'b'], 4, 1, { keeper, meter })).toEqual(first);
+    expect(server.requests).toHaveLength(asked);
+    expect(meter.total.requests).toBe(0);
+  });
+
+  it.each(['together', 'single'] as const)(
+    'leaves the rest to be asked for as it would have been: %s',
+    async (samples) => {
+      // Answers that follow from the seed alone.
+      const server = await startChatServer((request) => ({
+        kind: 'choices',
+        choices: Array.from({ length: Math.min(2, request.n ?? 1) }, (_, i) => ({
+          content: `${request.seed}.${i}`,
+          finish: 'stop',
+        })),
+      }));
+      const whole = memory();
+      const solver = await open(server.url, { samples });
+      const attempts = await solver.attempt(['a'], 5, 1, { keeper: whole });
+      const [first, ...others] = whole.responses.get(0)!;
+      expect(others).toHaveLength(samples === 'single' ? 4 : 2);
+      const broken = memory();
+      broken.keep(0, first!);
+      const asked = server.requests.length;
+      expect(await solver.attempt(['a'], 5, 1, { keeper: broken })).toEqual(attempts);
+      expect(server.requests).toHaveLength(asked + others.length);
+    },
+  );
+
+  it('includes that a question has no room', async () => {
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'long' ? tooLong : several(i, request.n),
+    );
+    const solver = await open(server.url);
+    const keeper = memory();
+    const first = await solver.attempt(['long', 'a'], 2, 1, { keeper });
+    const asked = server.requests.length;
+    expect(await solver.attempt(['long', 'a'], 2, 1, { keeper })).toEqual(first);
+    expect(server.requests).toHaveLength(asked);
+  });
+});
+
+describe('whoever waits is told', () => {
+  it('how many questions are done, and what is waited for', async () => {
+    const server = await startChatServer((request, i) =>
+      i === 1 ? { kind: 'status', status: 429, headers: { 'retry-after': '1.8' } } : several(i, request.n),
+    );
+    const said: [number, string | undefined][] = [];
+    const solver = await open(server.url, { concurrency: 1 });
+    await solver.attempt(['a', 'b'], 1, 1, { onProgress: (...told) => said.push(told) });
+    expect(said[0]).toEqual([1, 'waiting 1 s: status 429']);
+  });
+
+  it('that the endpoint does not answer at the start, after a limit of its own', async () => {
+    const server = await startChatServer(
+      () => refused,
+      () => ({ kind: 'hang' }),
+    );
+    await expect(open(server.url, { timeoutSeconds: 600 }, { checkSeconds: 0.1 })).rejects.toThrow(
+      `solver.endpoint: ${server.url} cannot be reached: no whole response within 0.1 s`,
+    );
+  });
+});
+
 describe('an account', () => {
   it('adds up tokens, requests and retries, and prices them', async () => {
     const server = await startChatServer((request, i) => {
@@ -232,7 +368,7 @@ describe('an account', () => {
       return { ...several(i, request.n), usage: i !== 2 } as Reply;
     });
     const meter = new UsageMeter();
-    await (await open(server.url, { concurrency: 1 })).attempt(['a', 'b'], 2, 1, meter);
+    await (await open(server.url, { concurrency: 1 })).attempt(['a', 'b'], 2, 1, { meter });
     expect(meter.total).toEqual({ requests: 3, retries: 1, promptTokens: 10, completionTokens: 6, unmetered: 1 });
     const usage = { ...meter.total, promptTokens: 3_000_000, completionTokens: 500_000 };
     expect(costOf(usage, { prompt: 0.2, completion: 1.6 })).toBeCloseTo(1.4, 12);

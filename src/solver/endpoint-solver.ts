@@ -6,10 +6,17 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RunError, UserError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
-import { chatRequest, readChatResponse, type ChatSettings } from './chat-protocol.js';
-import { EndpointClient, RefusedRequest, TransientFault, type EndpointSettings } from './endpoint-client.js';
-import type { Attempt, Solver } from './solver.js';
-import { UsageMeter } from './usage.js';
+import { chatRequest, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
+import {
+  EndpointClient,
+  NoRoom,
+  RefusedRequest,
+  TransientFault,
+  type EndpointSettings,
+  type Wait,
+} from './endpoint-client.js';
+import type { AnswerKeeper, Attempt, AttemptOptions, Solver } from './solver.js';
+import { NO_USAGE, UsageMeter } from './usage.js';
 
 export interface EndpointSolverSettings extends EndpointSettings, ChatSettings {
   /** Times that a request is sent again before its attempts are errors; a request that brought a choice starts the count anew. */
@@ -18,63 +25,82 @@ export interface EndpointSolverSettings extends EndpointSettings, ChatSettings {
   readonly samples: 'auto' | 'together' | 'single';
 }
 
-export interface BackOff {
+export interface Patience {
   /** Milliseconds before the first retry, doubled for each further one. */
   readonly first: number;
   readonly longest: number;
+  /** Seconds that the endpoint has at the start to say what it serves. */
+  readonly checkSeconds: number;
 }
 
-const DEFAULT_BACK_OFF: BackOff = { first: 500, longest: 60_000 };
+export const PATIENCE: Patience = { first: 500, longest: 60_000, checkSeconds: 30 };
+/** Milliseconds between two words on how far a call is. */
+const TELL_EVERY = 1000;
 /** Every server takes a seed of 31 bits. */
 const SEEDS = 2 ** 31;
 const ERROR: Attempt = { answer: '', status: 'error' };
+/** As of a local solver, at a question that leaves no room for an answer. */
+const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
+/** A question that every model has room for. */
+const SHORTEST_QUESTION = '1';
 
 /** @throws UserError when the endpoint cannot be reached, refuses the key or does not serve the model */
 export async function openEndpointSolver(
   settings: EndpointSolverSettings,
-  backOff: BackOff = DEFAULT_BACK_OFF,
+  patience: Patience = PATIENCE,
 ): Promise<Solver> {
   const client = new EndpointClient(settings);
   try {
-    await client.check();
+    await client.check(patience.checkSeconds);
   } catch (error) {
     await client.close();
     throw error;
   }
-  return new EndpointSolver(client, settings, backOff);
+  return new EndpointSolver(client, settings, patience);
 }
 
 /** One call of `attempt`. */
 interface Work {
   readonly seed: number;
   readonly meter: UsageMeter;
+  readonly keeper: AnswerKeeper | undefined;
   /** Aborted when one request fails in a way that every other would. */
   readonly stop: AbortController;
+  /** Of requests that are to be sent again. */
+  readonly waits: Set<Wait>;
+  /** Whether it brought an attempt; those that were kept before are none. */
+  brought: boolean;
   lastFault: Error | null;
 }
 
-/** Attempts at a question that are gathered by requests after one another. */
+/** Places among a question's attempts that are filled by requests after one another. */
 interface Strand {
-  readonly question: string;
-  readonly count: number;
+  readonly question: { readonly index: number; readonly text: string; readonly attempts: (Attempt | undefined)[] };
+  readonly places: readonly number[];
   /** Names its stream of seeds. */
   readonly name: string;
+  /** Of its first request. */
+  readonly round: number;
 }
 
 class EndpointSolver implements Solver {
   readonly name: string;
   readonly #client: EndpointClient;
   readonly #settings: EndpointSolverSettings;
-  readonly #backOff: BackOff;
+  readonly #patience: Patience;
   #single: boolean;
   /** Whether the server has given several choices in one response. */
   #givesSeveral = false;
+  /** Whether the server has answered any question, so that its settings are none that it refuses. */
+  #answers = false;
+  /** What becomes of the shortest question, once that has to be known. */
+  #shortest: Promise<void> | null = null;
 
-  constructor(client: EndpointClient, settings: EndpointSolverSettings, backOff: BackOff) {
+  constructor(client: EndpointClient, settings: EndpointSolverSettings, patience: Patience) {
     this.name = `${settings.model} at ${settings.endpoint}`;
     this.#client = client;
     this.#settings = settings;
-    this.#backOff = backOff;
+    this.#patience = patience;
     this.#single = settings.samples === 'single';
   }
 
@@ -82,53 +108,73 @@ class EndpointSolver implements Solver {
     return this.#client.close();
   }
 
-  /** @throws RunError when not a single attempt could be had; UserError when the endpoint refuses every request */
-  async attempt(questions: readonly string[], k: number, seed: number, meter = new UsageMeter()): Promise<Attempt[][]> {
-    const work: Work = { seed, meter, stop: new AbortController(), lastFault: null };
+  /**
+   * @throws RunError when no attempt could be had because the endpoint fails, or refuses every request; UserError when that is for the
+   * settings
+   */
+  async attempt(
+    questions: readonly string[],
+    k: number,
+    seed: number,
+    { meter = new UsageMeter(), keeper, onProgress }: AttemptOptions = {},
+  ): Promise<Attempt[][]> {
+    const stop = new AbortController();
+    const work: Work = { seed, meter, keeper, stop, waits: new Set(), brought: false, lastFault: null };
     // As many as there are requests.
-    setMaxListeners(0, work.stop.signal);
-    const attempts = await Promise.all(
-      questions.map(async (question, i) => {
-        try {
-          return await this.#gather({ question, count: k, name: String(i) }, work);
-        } catch (error) {
-          work.stop.abort(error);
-          throw error;
-        }
-      }),
-    );
-    if (work.lastFault !== null && attempts.flat().every(({ status }) => status === 'error')) {
-      throw new RunError(
-        `the solver's endpoint ${this.#settings.endpoint} answered none of ${questions.length} questions: ` +
-          `${work.lastFault.message}; see to its server, and run again to go on`,
-        { cause: work.lastFault },
+    setMaxListeners(0, stop.signal);
+    let done = 0;
+    const telling = setInterval(() => onProgress?.(done, this.#waitsFor(work)), TELL_EVERY);
+    try {
+      const attempts = await Promise.all(
+        questions.map(async (text, index) => {
+          const own = await this.#gather(text, index, k, work);
+          done++;
+          return own;
+        }),
       );
+      if (!work.brought && work.lastFault !== null) await this.#explain(work.lastFault, questions.length, work);
+      return attempts;
+    } catch (error) {
+      stop.abort(error);
+      throw error;
+    } finally {
+      clearInterval(telling);
     }
-    return attempts;
   }
 
-  /** So many attempts at a question, one response after another; errors in place of those that could not be had. */
-  async #gather(strand: Strand, work: Work): Promise<Attempt[]> {
-    const { question, count, name } = strand;
-    const attempts: Attempt[] = [];
+  /** K attempts at a question, errors in place of those that could not be had. */
+  async #gather(text: string, index: number, k: number, work: Work): Promise<Attempt[]> {
+    const attempts = Array.from({ length: k }, (): Attempt | undefined => undefined);
+    let round = 0;
+    for (const response of work.keeper?.kept(index) ?? []) {
+      for (const { place, ...attempt } of response.attempts) attempts[place] = attempt;
+      round = Math.max(round, response.round + 1);
+      if (response.attempts.some(({ status }) => status === 'answered')) this.#answers = true;
+    }
+    const places = [...attempts.keys()];
+    await this.#fill({ question: { index, text, attempts }, places, name: String(index), round }, work);
+    return attempts.map((attempt) => attempt ?? ERROR);
+  }
+
+  /** Ask for a strand's missing attempts until all are there, or can not be had. */
+  async #fill(strand: Strand, work: Work): Promise<void> {
     let failures = 0;
-    for (let round = 0; attempts.length < count; round++) {
-      const missing = count - attempts.length;
-      if (missing > 1 && this.#single) {
-        const singles = Array.from({ length: missing }, (_, i) => ({
-          question,
-          count: 1,
-          name: `${name}/${round}.${i}`,
+    for (let { round } = strand; ; round++) {
+      const missing = missingPlaces(strand);
+      if (missing.length === 0) return;
+      if (missing.length > 1 && this.#single) {
+        const singles = missing.map((place) => ({
+          ...strand,
+          places: [place],
+          name: `${strand.name}/${place}`,
+          round: 0,
         }));
-        const parts = await Promise.all(singles.map((each) => this.#gather(each, work)));
-        return [...attempts, ...parts.flat()];
+        await Promise.all(singles.map((each) => this.#fill(each, work)));
+        return;
       }
       if (failures > 0) work.meter.add({ retries: 1 });
       try {
-        const seed = deriveSeed(work.seed, `endpoint ${name}`, round) % SEEDS;
-        const got = await this.#ask(question, missing, seed, work);
-        attempts.push(...got);
-        if (got.length > 0) {
+        if ((await this.#ask(strand, missing.length, `endpoint ${strand.name}`, round, work)) > 0) {
           failures = 0;
           continue;
         }
@@ -137,24 +183,22 @@ class EndpointSolver implements Solver {
         if (error instanceof UserError || work.stop.signal.aborted) throw error;
         work.lastFault = error as Error;
         if (error instanceof RefusedRequest) {
-          if (missing === 1 || !(await this.#worksAlone(strand, attempts, round, work))) break;
+          if (missing.length === 1 || !(await this.#worksAlone(strand, round, work))) return;
           continue;
         }
       }
       failures++;
-      if (failures > this.#settings.retries) break;
-      await sleep(this.#delay(failures), undefined, { signal: work.stop.signal });
+      if (failures > this.#settings.retries) return;
+      await this.#backOff(failures, work);
     }
-    return [...attempts, ...Array.from({ length: count - attempts.length }, () => ERROR)];
   }
 
   /** A request for several was refused. If one for a single choice is not, the server does no more, and is asked for no more. */
-  async #worksAlone(strand: Strand, attempts: Attempt[], round: number, work: Work): Promise<boolean> {
+  async #worksAlone(strand: Strand, round: number, work: Work): Promise<boolean> {
     if (this.#settings.samples === 'together' || this.#givesSeveral) return false;
     work.meter.add({ retries: 1 });
     try {
-      const seed = deriveSeed(work.seed, `endpoint ${strand.name} alone`, round) % SEEDS;
-      attempts.push(...(await this.#ask(strand.question, 1, seed, work)));
+      await this.#ask(strand, 1, `endpoint ${strand.name} alone`, round, work);
     } catch (error) {
       if (error instanceof RefusedRequest) return false;
       // Whether it would have been refused is not known yet: the strand asks again.
@@ -164,27 +208,116 @@ class EndpointSolver implements Solver {
     return true;
   }
 
+  /**
+   * Ask for `n` attempts and put what comes in their places.
+   * @returns how many came
+   * @throws TransientFault, RefusedRequest, UserError
+   */
+  async #ask(strand: Strand, n: number, stream: string, round: number, work: Work): Promise<number> {
+    const seed = deriveSeed(work.seed, stream, round) % SEEDS;
+    work.meter.add({ requests: 1 });
+    let response: ChatResponse;
+    try {
+      response = await this.#complete(strand.question.text, n, seed, work.stop.signal);
+    } catch (error) {
+      if (!(error instanceof NoRoom)) throw error;
+      // Like the local solver: a question too long to be read with room for an answer is one that it fails at.
+      await this.#requireAnswers(work);
+      response = { attempts: missingPlaces(strand).map(() => CUT_OFF), usage: {} };
+    }
+    const { attempts, usage } = response;
+    work.meter.add(usage);
+    if (attempts.length === 0) return 0;
+    work.brought = true;
+    const missing = missingPlaces(strand);
+    const placed = attempts.map((attempt, i) => ({ ...attempt, place: missing[i]! }));
+    for (const { place, ...attempt } of placed) strand.question.attempts[place] = attempt;
+    work.keeper?.keep(strand.question.index, {
+      round,
+      attempts: placed,
+      usage: { ...NO_USAGE, requests: 1, ...usage },
+    });
+    return attempts.length;
+  }
+
   /** @throws TransientFault, RefusedRequest, UserError */
-  async #ask(question: string, n: number, seed: number, { meter, stop }: Work): Promise<readonly Attempt[]> {
-    const body = chatRequest(this.#settings, question, n, seed);
-    meter.add({ requests: 1 });
-    const text = await this.#client.complete(body, stop.signal);
+  async #complete(question: string, n: number, seed: number, signal: AbortSignal): Promise<ChatResponse> {
+    const text = await this.#client.complete(chatRequest(this.#settings, question, n, seed), signal);
     let response;
     try {
       response = readChatResponse(text, n);
     } catch (cause) {
       throw new TransientFault((cause as Error).message, { cause });
     }
-    meter.add(response.usage);
-    const { attempts } = response;
-    if (attempts.length > 1) this.#givesSeveral = true;
-    if (n > 1 && attempts.length === 1 && !this.#givesSeveral && this.#settings.samples === 'auto') this.#single = true;
-    return attempts;
+    const came = response.attempts.length;
+    if (came > 0) this.#answers = true;
+    if (came > 1) this.#givesSeveral = true;
+    if (n > 1 && came === 1 && !this.#givesSeveral && this.#settings.samples === 'auto') this.#single = true;
+    return response;
+  }
+
+  /** A question was said to be too long. @throws UserError when the shortest is too: then the settings leave no room for any. */
+  async #requireAnswers(work: Work): Promise<void> {
+    try {
+      await this.#askShortest(work);
+    } catch (error) {
+      if (!(error instanceof RefusedRequest)) throw error;
+      const { endpoint, maxNewTokens } = this.#settings;
+      throw new UserError(
+        `solver.maxNewTokens: ${endpoint} has no room for an answer of ${maxNewTokens} tokens even at a question of one character (${error.message}); lower it`,
+        { cause: error },
+      );
+    }
+  }
+
+  /** Whether the server takes any request of these settings. @throws RefusedRequest when not, TransientFault when that is not known */
+  async #askShortest({ meter, stop }: Work): Promise<void> {
+    if (this.#answers) return;
+    this.#shortest ??= (async () => {
+      meter.add({ requests: 1 });
+      meter.add((await this.#complete(SHORTEST_QUESTION, 1, 0, stop.signal)).usage);
+    })().finally(() => (this.#shortest = null));
+    await this.#shortest;
+  }
+
+  /** Nothing came. @throws RunError unless it was for the questions, which the server refuses while it answers others. */
+  async #explain(fault: Error, questions: number, work: Work): Promise<void> {
+    let cause = fault;
+    if (fault instanceof RefusedRequest) {
+      try {
+        return await this.#askShortest(work);
+      } catch (error) {
+        cause = error as Error;
+      }
+    }
+    throw new RunError(
+      `the solver's endpoint ${this.#settings.endpoint} answered none of ${questions} questions: ` +
+        `${cause.message}; see to its server, and run again to go on`,
+      { cause },
+    );
   }
 
   /** Exponential, with jitter: between half of it and all of it, so that requests that failed together do not come back together. */
-  #delay(failures: number): number {
-    const { first, longest } = this.#backOff;
-    return Math.min(longest, first * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
+  async #backOff(failures: number, { lastFault, waits, stop }: Work): Promise<void> {
+    const { first, longest } = this.#patience;
+    const delay = Math.min(longest, first * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
+    const wait = { until: performance.now() + delay, why: lastFault!.message };
+    waits.add(wait);
+    try {
+      await sleep(delay, undefined, { signal: stop.signal });
+    } finally {
+      waits.delete(wait);
+    }
   }
+
+  /** The longest wait that is on; undefined without any. */
+  #waitsFor({ waits }: Work): string | undefined {
+    const [last] = [this.#client.pause, ...waits].toSorted((a, b) => b.until - a.until);
+    const left = last!.until - performance.now();
+    return left > 0 ? `waiting ${Math.ceil(left / 1000)} s: ${last!.why}` : undefined;
+  }
+}
+
+function missingPlaces({ question, places }: Strand): number[] {
+  return places.filter((place) => question.attempts[place] === undefined);
 }

@@ -88,6 +88,15 @@ export interface SolverUsageRow extends BatchKey {
   readonly unmetered: number;
 }
 
+/** A response of an endpoint to a question of a batch that is not committed yet. */
+export interface KeptAnswerRow extends BatchKey {
+  /** Names all that determines the answers. */
+  readonly question: string;
+  /** Counts the question's responses. */
+  readonly ordinal: number;
+  readonly response: Json;
+}
+
 export interface ProbeRow {
   readonly name: string;
   readonly card: Json;

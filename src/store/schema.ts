@@ -4,7 +4,7 @@
  */
 
 /** Stored in the file's `user_version`; raise it with every change below. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
 export const APPLICATION_ID = 0x5052504c;
@@ -83,6 +83,17 @@ CREATE TABLE solver_usage (
   completion_tokens INTEGER NOT NULL,
   unmetered INTEGER NOT NULL,
   PRIMARY KEY (phase, arm, batch)
+) STRICT, WITHOUT ROWID;
+
+-- Responses of an endpoint as they came, until the batch that asked is committed; of a training step, until a checkpoint holds it.
+CREATE TABLE kept_answers (
+  phase TEXT NOT NULL,
+  arm TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  question TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  response TEXT NOT NULL,
+  PRIMARY KEY (phase, arm, batch, question, ordinal)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE probes (

@@ -247,6 +247,69 @@ describe('resuming an arm', () => {
   });
 });
 
+describe('kept answers', () => {
+  const kept = (key: BatchKey, question: string, ordinal: number) => ({
+    ...key,
+    question,
+    ordinal,
+    response: [ordinal],
+  });
+  const STEP: BatchKey = { phase: 'train-generator', arm: 'sil', batch: 2 };
+
+  test('come back in the order they came, and go with their batch and those before it', () => {
+    store.keepAnswer(kept(STEP, 'b', 0));
+    store.keepAnswer(kept(STEP, 'a', 0));
+    store.keepAnswer(kept(STEP, 'a', 1));
+    store.keepAnswer(kept({ ...STEP, batch: 1 }, 'a', 0));
+    store.keepAnswer(kept({ ...STEP, arm: 'other' }, 'a', 0));
+    const answers = store.keptAnswers(STEP).map(({ question, response }) => [question, response]);
+    expect(answers).toEqual([
+      ['a', [0]],
+      ['a', [1]],
+      ['b', [0]],
+    ]);
+    store.dropKeptAnswers({ ...STEP, batch: 1 });
+    expect(store.keptAnswers({ ...STEP, batch: 1 })).toEqual([]);
+    expect(store.keptAnswers(STEP)).toHaveLength(3);
+    store.dropKeptAnswers(STEP);
+    expect(store.keptAnswers(STEP)).toEqual([]);
+    expect(store.keptAnswers({ ...STEP, arm: 'other' })).toHaveLength(1);
+  });
+
+  test('stay when training goes back to a checkpoint, and go when a phase starts over', () => {
+    const run = { seed: 1, config: {}, versions: {} };
+    store.startRun(run);
+    store.keepAnswer(kept(STEP, 'a', 0));
+    store.truncateAfter('sil', 0);
+    expect(store.keptAnswers(STEP)).toHaveLength(1);
+    store.restartFrom('train-generator', run, []);
+    expect(store.keptAnswers(STEP)).toEqual([]);
+  });
+});
+
+describe('ungraded tasks', () => {
+  test('are those with a lost attempt, counted once', () => {
+    store.insertTasks([0, 1, 2].map((item) => task(LABEL_BATCH, item)));
+    const attempt = (item: number, index: number, verdict: 'pass' | 'error') => ({
+      taskId: taskId(LABEL_BATCH, item),
+      attempt: index,
+      seed: 1,
+      answer: '',
+      verdict,
+    });
+    store.insertAttempts([
+      attempt(0, 0, 'pass'),
+      attempt(1, 0, 'error'),
+      attempt(1, 1, 'error'),
+      attempt(2, 0, 'pass'),
+      attempt(2, 1, 'error'),
+    ]);
+    expect(store.countUngraded('label')).toBe(2);
+    expect(store.countUngraded('label', 'other')).toBe(0);
+    expect(store.countUngraded('evaluate')).toBe(0);
+  });
+});
+
 describe('the dump', () => {
   test('every table, no timings, by key whatever the order of writing', () => {
     commitStep('b', 1);
@@ -257,6 +320,7 @@ describe('the dump', () => {
       'batches',
       'checkpoints',
       'evaluations',
+      'kept_answers',
       'labels',
       'minings',
       'phases',
@@ -366,7 +430,7 @@ describe('files that cannot be used', () => {
     const old = new Database(database());
     old.pragma('user_version = 99');
     old.close();
-    expect(open).toThrow('has schema version 99, this propel reads version 4');
+    expect(open).toThrow('has schema version 99, this propel reads version 5');
     store = RunStore.open(folder, { fresh: true });
   });
 

@@ -11,6 +11,7 @@ import type {
   BatchKey,
   CheckpointRow,
   Json,
+  KeptAnswerRow,
   LabelRow,
   MiningRow,
   Phase,
@@ -143,7 +144,7 @@ export class RunStore {
     this.transaction(() => {
       this.#database.prepare('UPDATE run SET config = ?').run(JSON.stringify(run.config));
       for (const dropped of PHASES.slice(PHASES.indexOf(phase))) {
-        for (const table of ['tasks', 'batches', 'phases', 'solver_usage']) {
+        for (const table of ['tasks', 'batches', 'phases', 'solver_usage', 'kept_answers']) {
           this.#database.prepare(`DELETE FROM ${table} WHERE phase = ?`).run(dropped);
         }
         for (const table of TABLES_OF[dropped]) this.#database.exec(`DELETE FROM ${table}`);
@@ -222,15 +223,18 @@ export class RunStore {
 
   /** Solver trials: graded attempts on the tasks of a phase, of one arm or of all. */
   countTrials(phase: Phase, arm?: string): number {
-    const sql = `SELECT count(*) FROM attempts JOIN tasks ON tasks.id = attempts.task_id
-      WHERE verdict <> 'error' AND phase = ? AND (? IS NULL OR arm = ?)`;
-    return this.#guarded(
-      () =>
-        this.#database
-          .prepare(sql)
-          .pluck()
-          .get(phase, arm ?? null, arm ?? null) as number,
-    );
+    return this.#countAttempted('count(*)', "verdict <> 'error'", phase, arm);
+  }
+
+  /** Tasks of a phase, of one arm or of all, with attempts that were lost to failures. */
+  countUngraded(phase: Phase, arm?: string): number {
+    return this.#countAttempted('count(DISTINCT task_id)', "verdict = 'error'", phase, arm);
+  }
+
+  #countAttempted(what: string, condition: string, phase: Phase, arm: string | null = null): number {
+    const sql = `SELECT ${what} FROM attempts JOIN tasks ON tasks.id = attempts.task_id
+      WHERE ${condition} AND phase = ? AND (? IS NULL OR arm = ?)`;
+    return this.#guarded(() => this.#database.prepare(sql).pluck().get(phase, arm, arm) as number);
   }
 
   insertSolverUsage(row: SolverUsageRow): void {
@@ -240,6 +244,22 @@ export class RunStore {
   /** One a batch that an endpoint was asked for, in order. */
   solverUsage(filter: { readonly phase?: Phase } = {}): SolverUsageRow[] {
     return this.#guarded(() => this.#tables.solverUsage.select(filter));
+  }
+
+  /** Keep what an endpoint answered before the batch that asks is committed. */
+  keepAnswer(row: KeptAnswerRow): void {
+    this.#guarded(() => this.#tables.keptAnswers.insert([row]));
+  }
+
+  /** What is kept of a batch, in the order of question and ordinal. */
+  keptAnswers({ phase, arm, batch }: BatchKey): KeptAnswerRow[] {
+    return this.#guarded(() => this.#tables.keptAnswers.select({ phase, arm, batch }));
+  }
+
+  /** Drop what is kept of a batch, and of those before it. */
+  dropKeptAnswers({ phase, arm, batch }: BatchKey): void {
+    const sql = 'DELETE FROM kept_answers WHERE phase = ? AND arm = ? AND batch <= ?';
+    this.#guarded(() => this.#database.prepare(sql).run(phase, arm, batch));
   }
 
   insertLabels(rows: readonly LabelRow[]): void {
@@ -318,7 +338,8 @@ export class RunStore {
 
   /**
    * Drop what an arm's training wrote beyond `step`, the last that its checkpoint holds (0: everything): tasks with their attempts,
-   * labels and scores, steps, minings with their attempts and labels, checkpoints, marks of batches and of the phase.
+   * labels and scores, steps, minings with their attempts and labels, checkpoints, marks of batches and of the phase. Kept answers stay:
+   * the steps may come to ask the same again.
    */
   truncateAfter(arm: string, step: number): void {
     this.transaction(() => {

@@ -5,6 +5,7 @@ import type {
   BatchKey,
   CheckpointRow,
   Json,
+  KeptAnswerRow,
   LabelRow,
   MiningRow,
   Phase,
@@ -72,6 +73,14 @@ const SOLVER_USAGE: Columns<SolverUsageRow> = {
   completionTokens: 'plain',
   unmetered: 'plain',
 };
+const KEPT_ANSWERS: Columns<KeptAnswerRow> = {
+  phase: 'plain',
+  arm: 'plain',
+  batch: 'plain',
+  question: 'plain',
+  ordinal: 'plain',
+  response: 'json',
+};
 const PROBES: Columns<ProbeRow> = { name: 'plain', card: 'json', path: 'plain', sha256: 'plain' };
 const STEPS: Columns<StepRow> = {
   arm: 'plain',
@@ -123,6 +132,7 @@ export function openTables(database: Database.Database) {
     attempts: new Table(database, 'attempts', ATTEMPTS, ['taskId', 'attempt']),
     labels: new Table(database, 'labels', LABELS, ['taskId']),
     solverUsage: new Table(database, 'solver_usage', SOLVER_USAGE, ['phase', 'arm', 'batch']),
+    keptAnswers: new Table(database, 'kept_answers', KEPT_ANSWERS, ['phase', 'arm', 'batch', 'question', 'ordinal']),
     probes: new Table(database, 'probes', PROBES, ['name']),
     steps: new Table(database, 'steps', STEPS, ['arm', 'step']),
     stepScores: new Table(database, 'step_scores', STEP_SCORES, ['taskId']),

@@ -8,14 +8,14 @@ export const fenced: Notation = {
   opening: { code_o: '', code_i: '', code_f: '' },
   drawsInputs: false,
   readProgramAndInput(completion) {
-    const snippet = lastBlock(completion, 'python');
+    const snippet = programBlock(blocks(completion, 'python'));
     const input = lastBlock(completion, 'input');
     return snippet === null || input === null ? null : { snippet, input: withoutCall(input) };
   },
   writeProgramAndInput: ({ snippet, input }) => paragraphs([fence('python', snippet), fence('input', input)]),
   writeProgramAndOutput: ({ snippet, output }) => paragraphs([fence('python', snippet), fence('output', output)]),
   readFunction(completion) {
-    const snippet = lastBlock(completion, 'python');
+    const snippet = programBlock(blocks(completion, 'python'));
     const inputs = blocks(completion, 'input').map(withoutCall);
     const message = lastBlock(completion, 'message');
     return snippet === null || message === null || inputs.length === 0 ? null : { snippet, inputs, message };
@@ -47,6 +47,14 @@ function blocks(text: string, label: BlockName): string[] {
   return fencedBlocks(finalPart(text)).flatMap((block) => (isLabelled(block, label) ? [block.text] : []));
 }
 
+/** At the start of a line: what a block defines, not what it does within. */
+const DEFINITION = /^(async\s+)?def\s/m;
+
+/** Of blocks of Python the last that defines a function: examples of its use may follow. Without one, the last. */
+function programBlock(python: readonly string[]): string | null {
+  return python.findLast((text) => DEFINITION.test(text)) ?? python.at(-1) ?? null;
+}
+
 const PYTHON = new Set(['python', 'py', 'python3']);
 /** Labels of a block that does not say what it is. */
 const UNSAID = new Set(['', 'text', 'txt', 'plaintext', 'plain']);
@@ -56,17 +64,19 @@ function isLabelled(block: FencedBlock, label: BlockName): boolean {
 }
 
 /**
- * The last block of that label; without any, the one block that does not say what it is; of two such nothing is guessed. What is marked
+ * The last block of that label, of Python the last that defines a function; without any, the one block that does not say what it is; of two such nothing is guessed. What is marked
  * as the answer, `<answer>…</answer>`, may stand there without a block.
  */
 function readAnswer(text: string, label: BlockName): string | null {
   const marked = markedAnswer(text);
   if (marked !== null && !marked.includes('```') && !marked.includes('~~~')) return withoutName(marked.trim(), label);
   const found = fencedBlocks(finalPart(text));
+  const labelled = found.flatMap((block) => (isLabelled(block, label) ? [block.text] : []));
   const unsaid = found.filter((block) => UNSAID.has(block.label));
-  const block = found.findLast((each) => isLabelled(each, label)) ?? (unsaid.length === 1 ? unsaid[0] : undefined);
-  if (block === undefined) return null;
-  return label === 'python' ? block.text : withoutName(block.text, label);
+  const answers = labelled.length === 0 && unsaid.length === 1 ? [unsaid[0]!.text] : labelled;
+  if (label === 'python') return programBlock(answers);
+  const answer = answers.at(-1);
+  return answer === undefined ? null : withoutName(answer, label);
 }
 
 /** `output: 5` is 5; `output = 5` too, but `input = 5` stays: it may be a keyword. */
@@ -83,12 +93,12 @@ function markedAnswer(text: string): string | null {
   return start === -1 || end === -1 || inThinking ? null : text.slice(start + '<answer>'.length, end);
 }
 
-/** What a model means to say: its last answer where it marks one, else what follows its thinking. */
+/** What a model means to say after its thinking: its last answer where it marks one. */
 function finalPart(text: string): string {
-  const answerStart = text.lastIndexOf('<answer>');
-  if (answerStart !== -1) return text.slice(answerStart + '<answer>'.length).split('</answer>', 1)[0] ?? '';
   const thinkingEnd = text.lastIndexOf('</think>');
   const said = thinkingEnd === -1 ? text : text.slice(thinkingEnd + '</think>'.length);
+  const answerStart = said.lastIndexOf('<answer>');
+  if (answerStart !== -1) return said.slice(answerStart + '<answer>'.length).split('</answer>', 1)[0] ?? '';
   // Thinking that never ends holds drafts, no answer.
   return said.split('<think>', 1)[0] ?? '';
 }

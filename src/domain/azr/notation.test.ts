@@ -21,6 +21,17 @@ describe('fenced notation', () => {
     });
   });
 
+  it('reads the program, and not an example of its use after it', () => {
+    const program = block('python', 'def f(x):\n    return x');
+    const usage = `Example usage:\n${block('python', 'if True:\n    def g(): pass\nprint(f(1))')}`;
+    expect(fenced.readProgramAndInput(`${program}\n${usage}\n${block('input', '1')}`)?.snippet).toBe(
+      'def f(x):\n    return x',
+    );
+    expect(
+      fenced.readFunction([program, usage, block('input', '1'), block('message', 'Itself.')].join('\n'))?.snippet,
+    ).toBe('def f(x):\n    return x');
+  });
+
   it('reads only the answer of a model that thinks aloud', () => {
     const draft = `<think>${block('output', '1')}`;
     expect(
@@ -78,6 +89,18 @@ describe('a solver’s fenced answer', () => {
     }
   });
 
+  it('is the last function, whatever shows how to use it', () => {
+    const draft = block('python', 'def f(x):\n    return 0');
+    const program = block('python', 'import math\n\nasync def f(x):\n    return x');
+    const usage = block('python', 'print(f(1))  # def');
+    expect(read(`${draft}\nBetter:\n${program}\nExample usage:\n${usage}`, 'python')).toBe(
+      'import math\n\nasync def f(x):\n    return x',
+    );
+    expect(read(`${block('python', 'f = 1')}\n${block('python', 'f = lambda x: x')}`, 'python')).toBe(
+      'f = lambda x: x',
+    );
+  });
+
   it('may lack its label when it is the only block that does', () => {
     expect(read(`The result:\n${block('', '[1]')}`)).toBe('[1]');
     expect(read(`${block('python', 'f([1])')}\ngives\n${block('text', '[1]')}`)).toBe('[1]');
@@ -93,6 +116,8 @@ describe('a solver’s fenced answer', () => {
     expect(read('So it is <answer> [3, 4]\n</answer>.')).toBe('[3, 4]');
     expect(read('<answer>[1]</answer> no, <answer>output: [2]</answer>')?.trim()).toBe('[2]');
     expect(read(`<answer>${block('output', '[1]')}</answer>`)).toBe('[1]');
+    expect(read(`<answer>[1]</answer>, which Python shows as\n${block('output', '[2]')}`)).toBe('[1]');
+    expect(read(`<think>Is it <answer>[9]</answer>?</think>\n${block('output', '[1]')}`)).toBe('[1]');
     expect(read('<answer>[3, 4')).toBeNull();
     expect(read('<think>Maybe <answer>[9]</answer>?</think> I do not know.')).toBeNull();
     expect(read('<answer>def f(x): return x</answer>', 'python')).toBe('def f(x): return x');

@@ -4,6 +4,7 @@ import type { Hash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { Response } from 'undici';
 import { RunError } from '../../errors.js';
 import type { HubModel } from './cache.js';
 import { get, PassingFault, transferFault, withRetries } from './requests.js';

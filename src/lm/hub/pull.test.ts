@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FakeHub, gitHash, sha256 } from '../../../tests/fake-hub.js';
 import type { Fault } from '../../../tests/fake-hub.js';
+import { startProxy } from '../../../tests/fake-proxy.js';
 import {
   addTokenizer,
   MICRO_WORLD_VOCABULARY,
@@ -64,7 +65,15 @@ async function start(faults: Readonly<Record<string, Fault[]>> = {}): Promise<Se
   for (const [name, list] of Object.entries(faults)) hub.faults.set(name, list);
   const cache = join(temporaryFolder(), 'hub');
   const said: string[] = [];
-  const settings = { endpoint: hub.endpoint, token: null, offline: false, cache, retryDelay: 5, stallAfter: 2000 };
+  const settings: HubSettings = {
+    endpoint: hub.endpoint,
+    token: null,
+    offline: false,
+    cache,
+    proxies: { http: null, https: null, except: '' },
+    retryDelay: 5,
+    stallAfter: 2000,
+  };
   const pull = (change: Partial<HubSettings> = {}) =>
     pullModel(MODEL, { ...settings, ...change }, (_done, _total, text) => said.push(text));
   const refusal = async (change: Partial<HubSettings> = {}) => {
@@ -164,6 +173,59 @@ describe('a pull', () => {
     expect(Math.min(a.downloaded, b.downloaded)).toBe(0);
     expect(hub.requestsFor('tokenizer.json')).toHaveLength(1);
     expect(hub.seen.filter(({ server }) => server === 'cdn')).toHaveLength(2);
+  });
+});
+
+describe('a proxy', () => {
+  const NAME = 'hub.test';
+  const through = async (except: string, token = 'hf_secret') => {
+    const setting = await start();
+    const proxy = await startProxy(NAME, setting.hub.endpoint);
+    setting.hub.repositories.set(ID, { commit: COMMIT, files: setting.files, token });
+    const proxies = { http: proxy.address.replace('//', '//user:pass%21@'), https: null, except };
+    return { ...setting, proxy, change: { endpoint: `http://${NAME}`, token, proxies } };
+  };
+
+  it('is asked for all that is fetched; it alone gets its password, and the hub alone the token', async () => {
+    const { hub, files, pull, proxy, change } = await through('');
+    const { folder } = await pull(change);
+    expect(readFileSync(join(folder, WEIGHTS))).toEqual(files[WEIGHTS]);
+    const hosts = proxy.seen.map(({ target }) => new URL(target).hostname);
+    expect(hosts).toEqual([...Array<string>(hosts.length - 1).fill(NAME), '127.0.0.1']);
+    const password = `Basic ${Buffer.from('user:pass!').toString('base64')}`;
+    expect(new Set(proxy.seen.map(({ headers }) => headers['proxy-authorization']))).toEqual(new Set([password]));
+    const tokens = (server: string) => new Set(hub.seen.filter((r) => r.server === server).map((r) => r.authorization));
+    expect(tokens('hub')).toEqual(new Set(['Bearer hf_secret']));
+    expect(tokens('cdn')).toEqual(new Set([undefined]));
+  });
+
+  it('is gone around to the hosts of NO_PROXY', async () => {
+    const { hub, pull, proxy, change } = await through('127.0.0.1');
+    await pull(change);
+    expect(new Set(proxy.seen.map(({ target }) => new URL(target).hostname))).toEqual(new Set([NAME]));
+    const seen = proxy.seen.length;
+    await pull({ ...change, endpoint: hub.endpoint });
+    expect(proxy.seen).toHaveLength(seen);
+  });
+
+  it('tunnels what is encrypted, and sees no token of it', async () => {
+    const { proxy, refusal, change } = await through('');
+    expect(await refusal({ ...change, endpoint: `https://${NAME}` })).toMatch(
+      /^RunError: org\/tiny-model: the connection to hub\.test failed \(Proxy response \(403\) .*\), 6 times; /,
+    );
+    expect(proxy.seen).toHaveLength(6);
+    for (const { method, target, headers } of proxy.seen) {
+      expect(`${method} ${target}`).toBe(`CONNECT ${NAME}:443`);
+      expect(headers.authorization).toBe(undefined);
+    }
+  });
+
+  it('that does not answer is told', async () => {
+    const { refusal, change } = await through('');
+    const proxies = { ...change.proxies, http: 'http://127.0.0.1:9' };
+    expect(await refusal({ ...change, proxies })).toContain(
+      'connection to hub.test failed (connect ECONNREFUSED 127.0.0.1:9)',
+    );
   });
 });
 

@@ -1,8 +1,11 @@
 /** Requests to the hub: tried again when they fail in passing, explained when they fail for good. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fetch } from 'undici';
+import type { Response } from 'undici';
 import { RunError, UserError } from '../../errors.js';
 import { formatHubModel } from './cache.js';
 import type { HubModel } from './cache.js';
+import { dispatcherOf } from './proxies.js';
 import type { HubSettings } from './settings.js';
 
 /** Tries without progress before a transfer is given up. */
@@ -67,12 +70,14 @@ export async function get(
 ): Promise<Response> {
   const authorization: Record<string, string> =
     settings.token === null ? {} : { authorization: `Bearer ${settings.token}` };
+  const dispatcher = dispatcherOf(settings.proxies);
   let response: Response;
   try {
     response = await fetch(address, {
       // Compressed answers would be hashed and counted unpacked, and could not be gone on with.
       headers: { 'accept-encoding': 'identity', 'user-agent': 'propel', ...authorization, ...headers },
       signal,
+      dispatcher,
     });
   } catch (error) {
     throw transferFault(error, new URL(address).host);
@@ -92,8 +97,10 @@ export async function get(
 /** A connection that failed, as a fault that may pass; anything else as it is. */
 export function transferFault(error: unknown, host: string): unknown {
   if (!(error instanceof Error)) return error;
-  const { cause } = error;
-  const why = cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : error.message;
+  let reason: Error = error;
+  while (reason.cause instanceof Error) reason = reason.cause;
+  // An error of several addresses has a code alone.
+  const why = reason.message || (reason as NodeJS.ErrnoException).code;
   const isTransfer = error instanceof TypeError || error.name === 'AbortError' || error.name === 'TimeoutError';
   return isTransfer ? new PassingFault(`the connection to ${host} failed (${why})`, null, { cause: error }) : error;
 }
