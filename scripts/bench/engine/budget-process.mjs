@@ -39,7 +39,7 @@ const passes = {
     }));
     const state = Object.values(trainerBytes(config, LORA_16)).reduce((a, b) => a + b);
     const plan = { headRows: null, recompute: false };
-    const fits = (rows, longest) => state + updateBytes(config, LORA_16, [rows, longest], plan) <= passBytes;
+    const fits = (shape) => state + updateBytes(config, LORA_16, shape, plan) <= passBytes;
     const adamW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxNorm: 1 };
     const batching = { updates: 1, microBatch: n, microBatchTokens: n * length, fits };
     return updatePolicy(
