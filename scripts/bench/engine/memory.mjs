@@ -62,7 +62,9 @@ export function budgetRows({ threads }) {
     rollout: ([samples, tokens]) =>
       rolloutWorkingBytes(WIDTH_256, { prompts: 1, promptTime: PROMPT, samples, newTokens: tokens - PROMPT }),
     update: (size) =>
-      optimiser + gradients + updateBytes(WIDTH_256, LORA_16, size, { headRows: null, recompute: false }),
+      optimiser +
+      gradients +
+      updateBytes(WIDTH_256, LORA_16, { batch: size[0], time: size[1] }, { headRows: null, recompute: false }),
   };
   const script = fileURLToPath(new URL('budget-process.mjs', import.meta.url));
   const peak = (use, bytes) => {
