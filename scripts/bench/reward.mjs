@@ -23,7 +23,9 @@ export async function rows({ threads, rounds }) {
   });
   try {
     const key = { phase: 'label', arm: '', batch: 0 };
-    const proposals = await propose(workspace, { key, size: CANDIDATES, adapter: null, temperature: 1, earlier: null });
+    const policy = await workspace.policy();
+    const batch = { key, policy, size: CANDIDATES, adapter: null, temperature: 1, earlier: null };
+    const proposals = await propose(workspace, batch);
     const valid = proposals.filter(({ task }) => task);
     const tasks = valid.map(({ row, task }) => ({ id: row.id, task }));
     const reference = await workspace.reference();
@@ -50,7 +52,7 @@ export async function rows({ threads, rounds }) {
           ),
         ),
         peer: `${config.band.of} solver attempts, graded`,
-        theirs: await milliseconds(() => attemptTasks(workspace, tasks, 'bench', 0, 'bench')),
+        theirs: await milliseconds(() => attemptTasks(workspace, tasks, { key, purpose: 'bench', index: 0, split: 'bench' })),
         lessIsBetter: true,
       },
     ];
