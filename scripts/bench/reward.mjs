@@ -52,7 +52,9 @@ export async function rows({ threads, rounds }) {
           ),
         ),
         peer: `${config.band.of} solver attempts, graded`,
-        theirs: await milliseconds(() => attemptTasks(workspace, tasks, { key, purpose: 'bench', index: 0, split: 'bench' })),
+        theirs: await milliseconds(() =>
+          attemptTasks(workspace, tasks, { key, purpose: 'bench', index: 0, split: 'bench' }),
+        ),
         lessIsBetter: true,
       },
     ];

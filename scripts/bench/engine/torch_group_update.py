@@ -5,28 +5,15 @@ sequences, sorted by length, are cut into right-padded batches under the limits,
 head. Smaller batches have less padding and larger products less overhead, so the fastest of several sizes is used. Prints the first
 update's loss, then the milliseconds of each update asked for.
 """
-import json
-import os
 import sys
 import time
 
 import torch
+from torch_folder import Folder
+from torch_decoder import decoder, policy_loss
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures"))
-from torch_decoder import adam_w, decoder, load_tensors, policy_loss  # noqa: E402
-
-folder = sys.argv[1]
-with open(f"{folder}/config.json") as file:
-    config = json.load(file)
-with open(f"{folder}/spec.json") as file:
-    spec = json.load(file)
-torch.set_num_threads(spec["threads"])
-weights = load_tensors(f"{folder}/model.safetensors")
-factors = load_tensors(f"{folder}/factors.safetensors")
-trained = list(factors.values())
-for tensor in trained:
-    tensor.requires_grad_(True)
-optimizer = adam_w(trained, spec["adamW"])
+folder = Folder(sys.argv[1])
+config, spec, weights, factors, optimizer = folder.config, folder.spec, folder.weights, folder.factors, folder.optimizer
 total = sum(len(sequence["tokens"]) for sequence in spec["sequences"])
 
 
@@ -65,7 +52,7 @@ def gradients(parts):
     optimizer.zero_grad(set_to_none=True)
     loss_sum = 0.0
     for ids, scored, flat in parts:
-        logits, _ = decoder(config, weights, factors, spec["scale"], ids, scored)
+        logits, _ = decoder(config, weights, factors, folder.scale, ids, scored)
         loss, _ = policy_loss(logits, flat, spec["loss"])
         loss = loss * (len(flat["labels"]) / total)
         loss.backward()
@@ -75,8 +62,7 @@ def gradients(parts):
 
 def update(parts):
     loss = gradients(parts)
-    torch.nn.utils.clip_grad_norm_(trained, spec["adamW"]["maxNorm"])
-    optimizer.step()
+    folder.step()
     return loss
 
 
