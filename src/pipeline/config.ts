@@ -63,7 +63,7 @@ export const configSchema = z
           .default(2)
           .describe('Threads within an operator on cpu; part of what makes rows equal.'),
         memory: z
-          .string()
+          .string({ error: 'auto, fast, small, or a size with its unit, such as 24GB or 24GiB' })
           .regex(ENGINE_MEMORY, 'auto, fast, small, or a size with its unit, such as 24GB or 24GiB')
           .default('auto')
           .describe(

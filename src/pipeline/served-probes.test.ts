@@ -63,6 +63,16 @@ describe('a probe', () => {
     expect(() => findProbes([SHIPPED, copy], micro())).toThrow(`--probe ${copy} is given twice, first as ${SHIPPED}`);
   });
 
+  it('is named by its file, its card or what both are called; a folder says what it holds', () => {
+    for (const ending of ['', '.safetensors', '.json']) {
+      expect(findProbes([`${SHIPPED}${ending}`], micro()).probes).toHaveLength(1);
+    }
+    expect(() => findProbes(['probes/azr-micro'], micro())).toThrow(
+      '--probe probes/azr-micro is a folder of probes: probe-0; give one of its probes, such as probes/azr-micro/probe-0',
+    );
+    expect(() => findProbes(['probes/none'], micro())).toThrow('--probe probes/none.safetensors does not exist');
+  });
+
   it('of the name of another is called by its file', () => {
     const other = probe({ weightsSha256: 'f'.repeat(64) });
     expect(findProbes([SHIPPED, other], micro()).probes.map(({ name }) => name)).toEqual([SHIPPED, other]);

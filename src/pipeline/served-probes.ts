@@ -1,10 +1,11 @@
 /** The probes of a reward: each once, and trained for the band and on the tasks that the configuration names. */
-import { realpathSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
 import { readProbeCard } from '../probe/probe-file.js';
 import type { ProbeCard } from '../probe/probe-file.js';
 import type { Config } from './config.js';
-import { findFile } from './paths.js';
+import { findFile, packageRoot } from './paths.js';
 
 export interface ServedProbe {
   readonly path: string;
@@ -18,11 +19,28 @@ export interface ServedProbes {
   readonly warnings: readonly string[];
 }
 
+const WEIGHTS = '.safetensors';
+
+/** Of a probe by its file, its card, or the name that both have. @throws UserError when it is missing, or a folder of probes */
+function probePath(file: string): string {
+  const stem = file.replace(/\.(safetensors|json)$/, '');
+  const folder = [resolve(file), resolve(packageRoot(), file)].find(
+    (path) => existsSync(path) && statSync(path).isDirectory(),
+  );
+  if (folder === undefined) return findFile(`${stem}${WEIGHTS}`, '--probe');
+  const names = readdirSync(folder).filter((name) => name.endsWith(WEIGHTS));
+  const held =
+    names.length === 0 ? 'without a probe' : `of probes: ${names.map((name) => basename(name, WEIGHTS)).join(', ')}`;
+  throw new UserError(
+    `--probe ${file} is a folder ${held}; give one of its probes, such as ${join(file, basename(names[0] ?? 'probe-0', WEIGHTS))}`,
+  );
+}
+
 /** @throws UserError when a probe is missing, given twice, or was trained for something else */
 export function findProbes(files: readonly string[], config: Pick<Config, 'band' | 'domain'>): ServedProbes {
   if (files.length === 0) throw new UserError('--probe: give at least one probe file');
   const probes = files.map((file) => {
-    const path = findFile(file.endsWith('.safetensors') ? file : `${file}.safetensors`, '--probe');
+    const path = probePath(file);
     const { weightsSha256, ...card } = readProbeCard(path);
     return { file, path, real: realpathSync(path), weightsSha256, card };
   });
