@@ -3,13 +3,13 @@ import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder, TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
+import { filledAdapter } from '../../tests/filled-adapter.js';
 import { seededRandom } from '../metrics/random.js';
 import { Differentiable } from '../onnx/differentiable.js';
 import type { Dialect } from '../onnx/graph.js';
 import { bool, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
 import type { Feeds, Fetches } from '../onnx/session.js';
-import { initialAdapter } from './adapter.js';
-import type { Adapter, AdapterLayout } from './adapter.js';
+import type { AdapterLayout } from './adapter.js';
 import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';
 import { Engine } from './engine.js';
@@ -21,16 +21,6 @@ import type { Trainable } from './update-graph.js';
 
 const LAYOUT: AdapterLayout = { rank: 2, alpha: 4, targets: ['q_proj', 'v_proj', 'o_proj', 'up_proj', 'down_proj'] };
 const [BATCH, TIME] = [4, 7];
-
-/** An adapter whose two factors are both non-zero. */
-function randomAdapter(config: Checkpoint['config'], seed: number): Adapter {
-  const adapter = initialAdapter(config, LAYOUT, seed);
-  const random = seededRandom(seed);
-  for (const [name, { data }] of adapter.factors) {
-    if (name.endsWith('lora_B')) data.forEach((_, i) => (data[i] = random() - 0.5));
-  }
-  return adapter;
-}
 
 function tokenBatch(vocabulary: number): TokenBatch {
   const random = seededRandom(4);
@@ -48,7 +38,8 @@ function updateFeeds(checkpoint: Checkpoint, trainable: Trainable): Feeds {
       Float32Array.from(mask, () => shift + scale * (random() - 0.5)),
       [BATCH, TIME],
     );
-  const values = trainable === 'weights' ? readWeights(checkpoint) : randomAdapter(checkpoint.config, 6).factors;
+  const values =
+    trainable === 'weights' ? readWeights(checkpoint) : filledAdapter(checkpoint.config, LAYOUT, 6).factors;
   return {
     ids: integers(ids, [BATCH, TIME]),
     labels: integers(labels, [BATCH, TIME]),
@@ -151,7 +142,7 @@ describe('one session for all graphs of a checkpoint', () => {
 
   /** Everything an engine does with a model, and how many sessions it compiled for it. */
   async function work(engine: Engine, folder: string): Promise<Record<string, unknown>> {
-    const { factors, layout } = randomAdapter(TINY_LLAMA, 6);
+    const { factors, layout } = filledAdapter(TINY_LLAMA, LAYOUT, 6);
     const adapter = { factors, layout };
     const handle = await engine.createTrainer(folder, layout, factors);
     const batch = tokenBatch(TINY_LLAMA.vocabulary);

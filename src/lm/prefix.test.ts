@@ -1,12 +1,12 @@
 /** A prompt computed once for all its sequences must not show: the losses, log-probabilities and gradients of the plain graph. */
 import { describe, expect, it } from 'vitest';
 import { TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
+import { filledAdapter } from '../../tests/filled-adapter.js';
 import { seededRandom } from '../metrics/random.js';
 import { Differentiable } from '../onnx/differentiable.js';
 import type { Dialect } from '../onnx/graph.js';
 import { bool, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
 import type { Feeds, Fetches } from '../onnx/session.js';
-import { initialAdapter } from './adapter.js';
 import type { Adapter, AdapterLayout } from './adapter.js';
 import { batchRows, placesOf } from './batch-rows.js';
 import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
@@ -78,12 +78,7 @@ function batches(vocabulary: number): { plain: PolicyBatch; shared: PolicyBatch 
 
 function trainables(checkpoint: Checkpoint, trainable: Trainable): Adapter['factors'] {
   if (trainable === 'weights') return readWeights(checkpoint);
-  const { factors } = initialAdapter(checkpoint.config, trainable, 5);
-  const random = seededRandom(6);
-  for (const [name, { data }] of factors) {
-    if (name.endsWith('lora_B')) data.forEach((_, i) => (data[i] = random() - 0.5));
-  }
-  return factors;
+  return filledAdapter(checkpoint.config, trainable, 5).factors;
 }
 
 interface Graph {

@@ -1,6 +1,7 @@
 /** Rollouts: their log-probabilities are the policy's, and their tokens follow from policy and uniforms alone. */
 import { describe, expect, it } from 'vitest';
 import { TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
+import { filledAdapter } from '../../tests/filled-adapter.js';
 import { seededRandom } from '../metrics/random.js';
 import type { Dialect } from '../onnx/graph.js';
 import { floatData, floats, integers, scalar, Session } from '../onnx/session.js';
@@ -27,15 +28,8 @@ const REQUEST: RolloutRequest = {
   adapter: null,
 };
 
-/** An adapter whose both factors are non-zero. */
-function randomAdapter(config: DecoderConfig): Adapter {
-  const adapter = initialAdapter(config, { rank: 3, alpha: 6, targets: ['q_proj', 'v_proj', 'up_proj', 'o_proj'] }, 1);
-  const random = seededRandom(2);
-  for (const [name, { data }] of adapter.factors) {
-    if (name.endsWith('lora_B')) data.forEach((_, i) => (data[i] = random() - 0.5));
-  }
-  return adapter;
-}
+const randomAdapter = (config: DecoderConfig): Adapter =>
+  filledAdapter(config, { rank: 3, alpha: 6, targets: ['q_proj', 'v_proj', 'up_proj', 'o_proj'] }, 1);
 
 /** log π of a completion's tokens by the graph that training uses. */
 async function policyLogProbs(

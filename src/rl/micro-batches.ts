@@ -29,8 +29,8 @@ export const sharedTokens = (prompt: number): number => (prompt > LEAST_SHARED ?
 
 /**
  * Two or more sequences of one prompt of more than 32 tokens have batches of their own, which compute the prompt once; the others go
- * together, whatever their prompts. In the limit on tokens a shared prompt counts once, beside the sequences with their padding. What goes where follows from the
- * prompts and the lengths alone.
+ * together, whatever their prompts. In the limit on tokens a shared prompt counts once, beside the sequences with their padding. What goes
+ * where follows from the prompts and the lengths alone.
  */
 export function microBatches(rollouts: readonly Rollout[], limits: MicroBatchLimits): PolicyBatch[] {
   const byPrompt = new Map<string, Rollout[]>();

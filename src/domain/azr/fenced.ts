@@ -64,8 +64,8 @@ function isLabelled(block: FencedBlock, label: BlockName): boolean {
 }
 
 /**
- * The last block of that label, of Python the last that defines a function; without any, the one block that does not say what it is; of two such nothing is guessed. What is marked
- * as the answer, `<answer>…</answer>`, may stand there without a block.
+ * The last block of that label, of Python the last that defines a function; without any, the one block that does not say what it is; of
+ * two such nothing is guessed. What is marked as the answer, `<answer>…</answer>`, may stand there without a block.
  */
 function readAnswer(text: string, label: BlockName): string | null {
   const marked = markedAnswer(text);
