@@ -80,8 +80,9 @@ const arms = compareArms(
   setups,
   runs.map(({ results }) => results),
 );
-for (const { id, claim, holds, figures } of comparisonClaims(arms, seeds)) {
-  if (id !== 'mode-collapse') check(claim, holds, figures);
+for (const { id, claim, verdict, figures } of comparisonClaims(arms, seeds)) {
+  if (id !== 'mode-collapse')
+    check(claim, verdict === 'holds', `${figures}${verdict === 'cannot be judged' ? '; cannot be judged' : ''}`);
 }
 
 const comparison = compareWithBaselines(

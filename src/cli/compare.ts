@@ -32,7 +32,7 @@ export function register(program: Command): void {
     .addOption(sandboxOption())
     .option('--fresh', 'start every seed over')
     .addOption(setOption())
-    .option('--check', 'exit with code 1 when a claim does not hold')
+    .option('--check', 'exit with code 1 when a claim does not hold or cannot be judged')
     .option('--json', 'print comparison.json on standard output')
     .addHelpText(
       'after',
@@ -65,10 +65,10 @@ Examples:
         process.stdout.write(`\n${comparisonTable(comparison)}\n${claimLines(comparison)}\n`);
         process.stdout.write(`${join(folder, 'report.html')}\n${join(folder, 'comparison.json')}\n`);
       }
-      const failing = comparison.claims.filter(({ holds }) => !holds);
+      const failing = comparison.claims.filter(({ verdict }) => verdict !== 'holds');
       if (flags.check && failing.length > 0) {
         throw new RunError(
-          `${failing.length} of ${comparison.claims.length} claims do not hold: ${failing.map(({ id }) => id).join(', ')}`,
+          `${failing.length} of ${comparison.claims.length} claims do not hold: ${failing.map(({ id, verdict }) => (verdict === 'does not hold' ? id : `${id} (${verdict})`)).join(', ')}`,
         );
       }
     });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { disjoint, wilsonInterval } from './interval.js';
+import { differenceInterval, disjoint, wilsonInterval } from './interval.js';
 
 test('8 of 10: centre (8 + 1.9208)/13.8416, half-width 1.96/13.8416·√(1.6 + 0.9604)', () => {
   const centre = 9.9208 / 13.8416;
@@ -33,4 +33,15 @@ test('intervals that touch are not disjoint', () => {
   expect(disjoint([0.1, 0.2], [0.2, 0.3])).toBe(false);
   expect(disjoint([0.1, 0.2], [0.21, 0.3])).toBe(true);
   expect(disjoint([0.21, 0.3], [0.1, 0.2])).toBe(true);
+});
+
+test('the difference of 56 of 70 and 48 of 80: Newcombe’s example (a), method 10, 0.0524 to 0.3339', () => {
+  const [low, high] = differenceInterval([56, 70], [48, 80]);
+  expect(low).toBeCloseTo(0.0524, 4);
+  expect(high).toBeCloseTo(0.3339, 4);
+  expect(differenceInterval([48, 80], [56, 70])).toEqual([expect.closeTo(-high, 12), expect.closeTo(-low, 12)]);
+});
+
+test('the difference from what was not observed may be any', () => {
+  expect(differenceInterval([3, 10], [0, 0])).toEqual([-1, 1]);
 });

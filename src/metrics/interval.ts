@@ -32,3 +32,20 @@ export function wilsonInterval(successes: number, trials: number): Interval {
 export function disjoint(a: Interval, b: Interval): boolean {
   return a[1] < b[0] || b[1] < a[0];
 }
+
+/**
+ * 95% interval of the difference p₁ − p₂ of two independent proportions, each a count of a number: with Wilson's ends lᵢ, uᵢ of each,
+ * d − √((p₁−l₁)² + (u₂−p₂)²) to d + √((u₁−p₁)² + (p₂−l₂)²). Of what was not observed at all it is [−1, 1].
+ * Source: R. G. Newcombe, "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), method 10.
+ */
+export function differenceInterval(
+  [k1, n1]: readonly [count: number, of: number],
+  [k2, n2]: readonly [count: number, of: number],
+): Interval {
+  const [l1, u1] = wilsonInterval(k1, n1);
+  const [l2, u2] = wilsonInterval(k2, n2);
+  if (n1 === 0 || n2 === 0) return [-1, 1];
+  const [p1, p2] = [k1 / n1, k2 / n2];
+  const d = p1 - p2;
+  return [d - Math.hypot(p1 - l1, u2 - p2), d + Math.hypot(u1 - p1, p2 - l2)];
+}

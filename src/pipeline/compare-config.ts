@@ -1,5 +1,7 @@
 /** A comparison's configuration: a run's, with the seeds to run it under and how many at once. */
 import * as z from 'zod';
+import { CLAIM_THRESHOLDS } from '../report/comparison-claims.js';
+import type { ClaimThresholds } from '../report/comparison-claims.js';
 import type { ArmSetup } from '../report/comparison.js';
 import { isTrained } from './arm-config.js';
 import type { Arm } from './arm-config.js';
@@ -14,6 +16,47 @@ const seedsSchema = z
   .default([0, 1, 2])
   .describe('Seeds of the runs, instead of seed; each run is a folder of its own, seed-<n>.');
 
+const share = z.number().min(0).max(1);
+const claimsSchema = z
+  .strictObject({
+    seeds: z.int().positive().default(CLAIM_THRESHOLDS.seeds).describe('Fewest seeds.'),
+    generations: z
+      .int()
+      .positive()
+      .default(CLAIM_THRESHOLDS.generations)
+      .describe('Fewest fresh generations of an arm and seed.'),
+    timesBase: z
+      .number()
+      .positive()
+      .default(CLAIM_THRESHOLDS.timesBase)
+      .describe('Of a probe arm: mean frontier rate over its base’s.'),
+    lowEndTimesBase: z
+      .number()
+      .positive()
+      .default(CLAIM_THRESHOLDS.lowEndTimesBase)
+      .describe('Of a probe arm: low end of the pooled 95% interval over its base’s pooled frontier rate.'),
+    timesBaseOfValid: z
+      .number()
+      .positive()
+      .default(CLAIM_THRESHOLDS.timesBaseOfValid)
+      .describe('Of the single probe: mean in band / valid over its base’s.'),
+    shareOfLift: share
+      .default(CLAIM_THRESHOLDS.shareOfLift)
+      .describe(
+        'Share of another arm’s lift that counts as that lift: against the solver in the loop and against mode collapse.',
+      ),
+    trialsSlack: z
+      .number()
+      .min(1)
+      .default(CLAIM_THRESHOLDS.trialsSlack)
+      .describe('Solver trials over those of the solver in the loop that still count as matched.'),
+    alike: share
+      .default(CLAIM_THRESHOLDS.alike)
+      .describe('Two rates are alike when the 95% interval of their difference lies within this, either way.'),
+  })
+  .prefault({})
+  .describe('What propel compare asks of the numbers before it says that a claim holds.');
+
 /**
  * A run's settings and a comparison's. There is no setting for what an arm is compared with: that is the first arm with `reward: none`
  * and the same policy.
@@ -25,6 +68,7 @@ const comparisonSchema = configSchema
       .union([z.literal('auto'), z.int().positive()], 'expected auto or a whole number from 1')
       .default('auto')
       .describe('Runs at once; auto: as many as processors, engine.threads and memory allow.'),
+    claims: claimsSchema,
   })
   .superRefine(({ arms }, context) => {
     for (const [name, arm] of Object.entries(arms)) {
@@ -50,12 +94,13 @@ export interface ComparisonSettings {
   readonly config: Config;
   readonly seeds: readonly number[];
   readonly parallel: 'auto' | number;
+  readonly claims: ClaimThresholds;
 }
 
 /** Read a comparison's file and what it extends. @throws UserError as for a run's configuration */
 export function loadComparison(path: string, overrides: readonly string[] = []): ComparisonSettings {
-  const { seeds, parallel, ...config } = loadSettings(path, overrides, comparisonSchema);
-  return { config, seeds, parallel };
+  const { seeds, parallel, claims, ...config } = loadSettings(path, overrides, comparisonSchema);
+  return { config, seeds, parallel, claims };
 }
 
 /** The schema of every setting that a file can hold, for `propel config --schema`. */
@@ -68,6 +113,7 @@ export function documentedSchema(): unknown {
         'Another YAML file, from this file’s folder, whose settings this one changes: maps merge; lists, values and arms replace.',
       ),
     seeds: seedsSchema.describe(`Of propel compare only. ${seedsSchema.description}`),
+    claims: claimsSchema.describe(`Of propel compare only. ${claimsSchema.description}`),
   });
   return z.toJSONSchema(documented, { io: 'input' });
 }

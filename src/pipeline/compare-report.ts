@@ -30,7 +30,7 @@ export function isComparisonFolder(folder: string): boolean {
  * @throws UserError when no seed has results
  */
 export function reportComparison(folder: string, failed: Comparison['missing'] = []): Comparison {
-  const { config, seeds } = loadComparison(join(folder, COMPARISON_FILE));
+  const { config, seeds, claims } = loadComparison(join(folder, COMPARISON_FILE));
   const found = seeds.map((seed) => {
     const failure = failed.find((other) => other.seed === seed);
     return failure ?? seedResults(folder, seed, Object.keys(config.arms));
@@ -50,7 +50,7 @@ export function reportComparison(folder: string, failed: Comparison['missing'] =
     seeds: measured,
     missing,
     band: config.band,
-    claims: comparisonClaims(arms, measured),
+    claims: comparisonClaims(arms, measured, claims),
     arms,
     versions: runs[0]!.versions,
     config: shared,

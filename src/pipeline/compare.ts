@@ -68,8 +68,8 @@ export async function compare(options: CompareOptions): Promise<Comparison> {
 }
 
 /** The folder's own configuration: what it was made from, resolved, so that `propel compare` goes on from it and `propel run` from its base. */
-function comparisonFile({ seeds, parallel }: ComparisonSettings): string {
-  return stringify({ extends: PIPELINE_FILE, seeds, parallel });
+function comparisonFile({ seeds, parallel, claims }: ComparisonSettings): string {
+  return stringify({ extends: PIPELINE_FILE, seeds, parallel, claims });
 }
 
 function makeFolder(folder: string): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { comparisonClaims } from './comparison-claims.js';
+import { CLAIM_THRESHOLDS, comparisonClaims } from './comparison-claims.js';
 import { armRoles, compareArms, overSeeds, rate, trialsOf } from './comparison.js';
-import type { ArmSetup, Claim } from './comparison.js';
+import type { ArmSetup, Claim, Verdict } from './comparison.js';
 import type { ArmResult, Results } from './results.js';
 
 const setup = (name: string, reward: string, more: Partial<ArmSetup> = {}): ArmSetup => ({
@@ -160,13 +160,13 @@ describe('roles', () => {
 
 describe('enough measured', () => {
   it('asks for three seeds of 500', () => {
-    expect(claims({ base: BASE }).get('enough-measured')!.holds).toBe(true);
+    expect(claims({ base: BASE }).get('enough-measured')!.verdict).toBe('holds');
     expect(claims({ base: BASE.slice(1) }).get('enough-measured')).toMatchObject({
-      holds: false,
+      verdict: 'does not hold',
       figures: '2 seeds, at least 500 generations',
     });
     const short = [...BASE.slice(1), { frontier: 50, valid: 400, n: 499 }];
-    expect(claims({ base: short }).get('enough-measured')!.holds).toBe(false);
+    expect(claims({ base: short }).get('enough-measured')!.verdict).toBe('does not hold');
   });
 });
 
@@ -176,16 +176,18 @@ describe('the lift', () => {
       id: 'lift-propel',
       claim:
         "propel: mean frontier rate ≥ 1.8 × base's, and the low end of its pooled interval ≥ 1.5 × base's pooled rate",
-      holds: true,
+      verdict: 'holds',
       // Wilson of 270 of 1500: centre 0.18082, half-width 0.01943.
       figures: '10.0% (10.0, 10.0, 10.0) → 18.0% (18.0, 18.0, 18.0), × 1.80; pooled 16.1–20.0% against 15.0%',
     });
-    expect(claims({ base: BASE, propel: thrice({ frontier: 89, valid: 400 }) }).get('lift-propel')!.holds).toBe(false);
+    expect(claims({ base: BASE, propel: thrice({ frontier: 89, valid: 400 }) }).get('lift-propel')!.verdict).toBe(
+      'does not hold',
+    );
   });
 
   it('needs the low end at 1.5 × base too: of 90 of 500 in one seed alone it is 14.9%', () => {
     const propel = [{ frontier: 90, valid: 400 }];
-    expect(claims({ base: BASE.slice(2), propel }).get('lift-propel')!.holds).toBe(false);
+    expect(claims({ base: BASE.slice(2), propel }).get('lift-propel')!.verdict).toBe('does not hold');
   });
 
   it('is asked of ensembles too, not of mitigations', () => {
@@ -207,28 +209,75 @@ describe('beyond validity', () => {
 
   it('is claimed of in band / valid, against each control', () => {
     const found = claims(arms);
-    expect(found.get('of-valid')).toMatchObject({ holds: true, figures: expect.stringMatching(/× 2\.00$/) });
-    expect(found.get('above-validity-only')!.holds).toBe(true);
-    expect(found.get('above-random-reward')!.holds).toBe(true);
+    expect(found.get('of-valid')).toMatchObject({ verdict: 'holds', figures: expect.stringMatching(/× 2\.00$/) });
+    expect(found.get('above-validity-only')!.verdict).toBe('holds');
+    expect(found.get('above-random-reward')!.verdict).toBe('holds');
     // 285 of 1200: 21.4 to 26.2, against 22.6 to 27.5.
     expect(found.get('above-length-reward')).toMatchObject({
-      holds: false,
+      verdict: 'does not hold',
       figures: '25.0% (22.6–27.5) against 23.8% (21.4–26.2)',
     });
   });
 
-  it('has the random reward do as the gate alone: their intervals overlap', () => {
+  it('has the random reward do as the gate alone: their difference is within 5 points', () => {
     // 150 of 1260, 10.2 to 13.8, and 165 of 1500, 9.5 to 12.7.
     expect(claims(arms).get('random-as-valid')).toMatchObject({
-      holds: true,
-      figures: "11.9% (10.2–13.8) and 11.0% (9.5–12.7); the rate lies within validity-only's interval",
+      verdict: 'holds',
+      // Newcombe: 0.90 − √(1.676² + 1.688²), 0.90 + √(1.908² + 1.489²).
+      figures: '11.9% (10.2–13.8) and 11.0% (9.5–12.7); difference −1.5 to 3.3 points',
     });
     const apart = { ...arms, 'random-reward': thrice({ frontier: 80, valid: 420 }) };
     expect(claims(apart).get('random-as-valid')).toMatchObject({
-      holds: false,
-      figures: expect.stringContaining('outside'),
+      verdict: 'does not hold',
+      figures: expect.stringMatching(/difference 5\.\d to 1\d\.\d points$/),
     });
   });
+});
+
+it('too few generations to tell a difference from none judge no likeness', () => {
+  // 3 of 30 and 2 of 40: overlapping intervals, which any two arms have when little was measured.
+  const few = { 'validity-only': [{ frontier: 2, valid: 40 }], 'random-reward': [{ frontier: 3, valid: 30 }] };
+  expect(claims({ base: BASE.slice(2), ...few }).get('random-as-valid')!.verdict).toBe('cannot be judged');
+});
+
+describe('what nothing was measured of', () => {
+  const none = thrice({ frontier: 0, valid: 0 });
+
+  it('a base with nothing in band cannot be multiplied', () => {
+    const found = claims({ base: thrice({ frontier: 0, valid: 400 }), propel: thrice({ frontier: 90, valid: 400 }) });
+    expect(found.get('lift-propel')).toMatchObject({
+      verdict: 'cannot be judged',
+      figures: expect.stringContaining('× –;'),
+    });
+    expect(found.get('of-valid')!.verdict).toBe('cannot be judged');
+  });
+
+  it('an arm without a valid task is neither above nor below another', () => {
+    const found = claims({ base: BASE, propel: none, 'validity-only': BASE });
+    expect(found.get('above-validity-only')!.verdict).toBe('cannot be judged');
+    expect(found.get('of-valid')).toMatchObject({
+      verdict: 'cannot be judged',
+      figures: '12.5% (12.5, 12.5, 12.5) → – (–, –, –), × –',
+    });
+    expect(found.get('lift-propel')!.verdict).toBe('does not hold');
+  });
+
+  it('a single probe without a lift has none to keep', () => {
+    const found = claims({
+      base: BASE,
+      propel: BASE,
+      'propel-crowding': thrice({ frontier: 90, valid: 400, top: 0.1 }),
+    });
+    expect(found.get('mode-collapse')!.verdict).toBe('cannot be judged');
+  });
+});
+
+it('thresholds are the comparison’s own settings', () => {
+  const arms = compare({ base: BASE, propel: thrice({ frontier: 90, valid: 400 }) });
+  const strict = comparisonClaims(arms, [0, 1, 2], { ...CLAIM_THRESHOLDS, timesBase: 1.9, generations: 600 });
+  const verdicts = Object.fromEntries(strict.map(({ id, verdict }) => [id, verdict]));
+  expect(verdicts).toMatchObject({ 'enough-measured': 'does not hold', 'lift-propel': 'does not hold' });
+  expect(strict[1]!.claim).toMatch(/≥ 1\.9 × base's/);
 });
 
 describe('against the solver in the loop', () => {
@@ -238,7 +287,7 @@ describe('against the solver in the loop', () => {
   it('80% of the lift with fewer trials is enough: 16 points', () => {
     const found = claims({ base: BASE, sil, propel: thrice({ frontier: 130, valid: 400, ...trials }) });
     expect(found.get('solver-in-loop')).toMatchObject({
-      holds: true,
+      verdict: 'holds',
       figures:
         'propel 16.0 points for 12,000 trials; sil 20.0 points for 24,000 trials: 80% of its lift, reached at matched steps',
     });
@@ -246,32 +295,51 @@ describe('against the solver in the loop', () => {
 
   it('fewer points, or as many trials, are not', () => {
     const less = claims({ base: BASE, sil, propel: thrice({ frontier: 129, valid: 400, ...trials }) });
-    expect(less.get('solver-in-loop')!.holds).toBe(false);
+    expect(less.get('solver-in-loop')!.verdict).toBe('does not hold');
     const dear = claims({ base: BASE, sil, propel: thrice({ frontier: 140, valid: 400, offline: 24_000 }) });
-    expect(dear.get('solver-in-loop')!.holds).toBe(false);
+    expect(dear.get('solver-in-loop')!.verdict).toBe('does not hold');
   });
 
   it('the lift of a solver in the loop that has spent as many trials is enough too', () => {
     const propel = thrice({ frontier: 120, valid: 400, ...trials });
-    const matched = (frontier: number, inLoop: number): boolean =>
+    const matched = (frontier: number, inLoop: number): Verdict =>
       claims({ base: BASE, sil, 'sil-matched-trials': thrice({ frontier, valid: 400, inLoop }), propel }).get(
         'solver-in-loop',
-      )!.holds;
-    expect(matched(120, 12_000)).toBe(true);
-    expect(matched(121, 12_000)).toBe(false);
+      )!.verdict;
+    expect(matched(120, 12_000)).toBe('holds');
+    expect(matched(121, 12_000)).toBe('does not hold');
     // 12,000 are within 1.1 × 11,000, not within 1.1 × 10,900.
-    expect(matched(120, 11_000)).toBe(true);
-    expect(matched(120, 10_900)).toBe(false);
+    expect(matched(120, 11_000)).toBe('holds');
+    expect(matched(120, 10_900)).toBe('does not hold');
   });
 
-  it('the best probe arm is the one with most lift, and any lift reaches none', () => {
-    const flat = thrice({ frontier: 50, valid: 400, inLoop: 24_000 });
+  it('the best probe arm is the one with most lift', () => {
     const propel = thrice({ frontier: 60, valid: 400, ...trials });
     const wco = thrice({ frontier: 70, valid: 400, ...trials });
-    expect(claims({ base: BASE, sil: flat, propel, 'propel-wco': wco }).get('solver-in-loop')).toMatchObject({
-      holds: true,
-      figures: expect.stringMatching(/^propel-wco 4\.0 points .*: no share of its lift, reached/),
+    expect(claims({ base: BASE, sil, propel, 'propel-wco': wco }).get('solver-in-loop')!.figures).toMatch(
+      /^propel-wco 4\.0 points/,
+    );
+  });
+
+  it('a solver in the loop that lifts nothing is no measure, neither of a gain nor of a loss', () => {
+    const flat = thrice({ frontier: 50, valid: 400, inLoop: 24_000 });
+    const worse = thrice({ frontier: 30, valid: 400, inLoop: 12_000 });
+    const gained = thrice({ frontier: 70, valid: 400, ...trials });
+    const lost = thrice({ frontier: 30, valid: 400, ...trials });
+    expect(claims({ base: BASE, sil: flat, propel: gained }).get('solver-in-loop')).toMatchObject({
+      verdict: 'cannot be judged',
+      figures: expect.stringMatching(/: no share of its lift, no lift to reach at matched steps$/),
     });
+    // Both fall by 4 points: to have fallen no further is no lift.
+    const both = claims({ base: BASE, sil: flat, 'sil-matched-trials': worse, propel: lost });
+    expect(both.get('solver-in-loop')).toMatchObject({
+      verdict: 'cannot be judged',
+      figures: expect.stringContaining('propel −4.0 points'),
+    });
+    // A lift at matched steps is one to judge by, whatever the arm at matched trials did.
+    expect(claims({ base: BASE, sil, 'sil-matched-trials': worse, propel: lost }).get('solver-in-loop')!.verdict).toBe(
+      'does not hold',
+    );
   });
 });
 
@@ -282,7 +350,7 @@ describe('mode collapse', () => {
     // 840 of 1200, 67.3 to 72.5; 720 of 1200, 57.2 to 62.7.
     const crowding = thrice({ frontier: 130, valid: 400, top: 0.6 });
     expect(claims({ base: BASE, propel, 'propel-crowding': crowding }).get('mode-collapse')).toMatchObject({
-      holds: true,
+      verdict: 'holds',
       figures: 'propel 70.0% (67.3–72.5); propel-crowding 60.0% (57.2–62.7) at 80% of the lift; so by propel-crowding',
     });
   });
@@ -292,7 +360,7 @@ describe('mode collapse', () => {
     const slight = thrice({ frontier: 150, valid: 400, top: 0.68 });
     const found = claims({ base: BASE, propel, 'propel-wco': slight, 'propel-crowding': dear });
     expect(found.get('mode-collapse')).toMatchObject({
-      holds: false,
+      verdict: 'does not hold',
       figures: expect.stringMatching(/; none does at this scale$/),
     });
   });
@@ -307,11 +375,11 @@ describe('another family', () => {
     };
     // 90 of 1500, 4.9 to 7.3, and 150 of 1500, 8.6 to 11.6.
     expect(claims(arms).get('transfer-transfer')).toMatchObject({
-      holds: true,
+      verdict: 'holds',
       figures: expect.stringMatching(/pooled 4\.9–7\.3% and 8\.6–11\.6%$/),
     });
     const near = { ...arms, transfer: thrice({ frontier: 38, valid: 300 }) };
-    expect(claims(near).get('transfer-transfer')!.holds).toBe(false);
+    expect(claims(near).get('transfer-transfer')!.verdict).toBe('does not hold');
   });
 });
 

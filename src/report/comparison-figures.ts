@@ -5,7 +5,7 @@ import { count } from './format.js';
 import { figure, legendList } from './plots/figure.js';
 import { scatterPlot } from './plots/scatter-plot.js';
 import { seedPlot } from './plots/seed-plot.js';
-import type { SeedGroup, SeedRow } from './plots/seed-plot.js';
+import type { SeedGroup, SeedPlot, SeedRow } from './plots/seed-plot.js';
 import { typesOf } from './results.js';
 
 /** Arms look alike by what they are for; their names stand beside them. */
@@ -44,7 +44,7 @@ export function comparisonFigures(arms: readonly ComparedArm[]): ComparisonFigur
   const rows = (value: (arm: ComparedArm) => Rate | undefined, of = arms): SeedRow[] =>
     of.flatMap((arm) => {
       const rate = value(arm);
-      return rate === undefined ? [] : [seedRow(arm.name, series(arm), rate)];
+      return rate === undefined || rate.mean === null ? [] : [seedRow(arm.name, series(arm), rate)];
     });
   const legend = legendList(present.map((look) => ({ name: look, series: LOOKS.indexOf(look), mark: 'marker' })));
   return {
@@ -57,7 +57,7 @@ export function comparisonFigures(arms: readonly ComparedArm[]): ComparisonFigur
         description: 'Frontier rate by arm: mean, pooled interval and every seed',
         groups: [{ heading: '', rows: rows(({ frontierRate }) => frontierRate) }],
         valueName: 'in band / all',
-        level: { name: roles.base.name, value: roles.base.frontierRate.mean! },
+        ...levelOf(roles.base, 'frontierRate'),
       }),
     ),
     topics: figure(
@@ -69,13 +69,19 @@ export function comparisonFigures(arms: readonly ComparedArm[]): ComparisonFigur
         description: 'Share of the most frequent topic by arm: mean, pooled interval and every seed',
         groups: [{ heading: '', rows: rows(({ topTopicShare }) => topTopicShare) }],
         valueName: 'valid tasks of the top topic',
-        level: { name: roles.base.name, value: roles.base.topTopicShare.mean! },
+        ...levelOf(roles.base, 'topTopicShare'),
       }),
     ),
     cost: costFigure(arms, series, legend),
     families: familyFigure(roles, rows, legend),
     types: typeFigure(arms, rows, legend),
   };
+}
+
+/** The line to compare with, where the arm has such a rate. */
+function levelOf(arm: ComparedArm, key: 'frontierRate' | 'topTopicShare'): Pick<SeedPlot, 'level'> {
+  const { mean } = arm[key];
+  return mean === null ? {} : { level: { name: arm.name, value: mean } };
 }
 
 function costFigure(arms: readonly ComparedArm[], series: (arm: ComparedArm) => number, legend: string): string {

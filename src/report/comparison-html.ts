@@ -12,7 +12,7 @@ import {
 import type { Cell, ComparisonColumn } from './comparison-columns.js';
 import { comparisonFigures } from './comparison-figures.js';
 import { armRoles } from './comparison.js';
-import type { ArmRoles, Claim, ComparedArm, Comparison } from './comparison.js';
+import type { ArmRoles, Claim, ComparedArm, Comparison, Verdict } from './comparison.js';
 import { count } from './format.js';
 import { htmlPage } from './page.js';
 import { escapeXml } from './plots/svg.js';
@@ -59,14 +59,20 @@ function missingNote({ missing }: Comparison): string {
   return `<p class="invalid">Not in this report:</p><ul class="summary">${items.join('')}</ul>`;
 }
 
+const VERDICT_CLASS: Readonly<Record<Verdict, string>> = {
+  holds: 'in-band',
+  'does not hold': 'invalid',
+  'cannot be judged': 'soft',
+};
+
 function claimsSection(claims: readonly Claim[]): string {
-  const holding = claims.filter(({ holds }) => holds).length;
-  const rows = claims.map(({ claim, holds, figures }) => {
-    const verdict = holds ? '<td class="in-band">holds</td>' : '<td class="invalid">does not hold</td>';
-    return `<tr>${verdict}<td class="wide">${escapeXml(claim)}</td><td class="wide">${escapeXml(figures)}</td></tr>`;
+  const holding = claims.filter(({ verdict }) => verdict === 'holds').length;
+  const open = claims.filter(({ verdict }) => verdict === 'cannot be judged').length;
+  const rows = claims.map(({ claim, verdict, figures }) => {
+    return `<tr><td class="${VERDICT_CLASS[verdict]}">${verdict}</td><td class="wide">${escapeXml(claim)}</td><td class="wide">${escapeXml(figures)}</td></tr>`;
   });
   return `<h2>Claims</h2>
-<p class="soft">${holding} of ${claims.length} hold. “Pooled” is over the generations of all seeds together; intervals are Wilson 95%.</p>
+<p class="soft">${holding} of ${claims.length} hold${open === 0 ? '' : `, ${open} cannot be judged from these numbers`}. “Pooled” is over the generations of all seeds together; intervals are Wilson 95%.</p>
 <div class="scroll"><table><thead><tr><th scope="col">verdict</th><th scope="col" class="wide">claim, with its rule</th><th scope="col" class="wide">figures</th></tr></thead>
 <tbody>${rows.join('\n')}</tbody></table></div>`;
 }

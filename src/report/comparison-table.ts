@@ -18,7 +18,6 @@ export function comparisonTable({ arms }: Comparison): string {
 
 /** One line a claim. Ends with a line break. */
 export function claimLines({ claims }: Comparison): string {
-  return claims
-    .map(({ holds, claim, figures }) => `${holds ? 'holds         ' : 'does not hold '} ${claim}: ${figures}\n`)
-    .join('');
+  const widest = claims.reduce((most, { verdict }) => Math.max(most, verdict.length), 0);
+  return claims.map(({ verdict, claim, figures }) => `${verdict.padEnd(widest)}  ${claim}: ${figures}\n`).join('');
 }

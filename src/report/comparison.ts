@@ -81,12 +81,14 @@ export interface ComparedArm extends ArmSetup, ArmRates {
   readonly seconds: OverSeeds;
 }
 
+export type Verdict = 'holds' | 'does not hold' | 'cannot be judged';
+
 export interface Claim {
   /** Stable name, `lift-propel`. */
   readonly id: string;
   /** What must hold, with the exact rule. */
   readonly claim: string;
-  readonly holds: boolean;
+  readonly verdict: Verdict;
   /** The numbers behind the verdict. */
   readonly figures: string;
 }
@@ -177,11 +179,11 @@ function armRates(seeds: readonly Counts[]): ArmRates {
   };
 }
 
-/** A rate from each seed's count and what it is counted among. */
+/** A rate from each seed's count and what it is counted among; a seed that has nothing to count among has no rate. */
 export function rate(counts: readonly (readonly [count: number, of: number])[]): Rate {
   const [count, of] = counts.reduce(([k, n], [seedCount, seedOf]) => [k + seedCount, n + seedOf], [0, 0]);
   return {
-    ...overSeeds(counts.map(([seedCount, seedOf]) => (seedOf === 0 ? 0 : seedCount / seedOf))),
+    ...overSeeds(counts.map(([seedCount, seedOf]) => (seedOf === 0 ? null : seedCount / seedOf))),
     pooled: { count, of, rate: of === 0 ? 0 : count / of, interval: wilsonInterval(count, of) },
   };
 }
