@@ -133,7 +133,7 @@ describe('--set', () => {
 const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 
 describe('topic rules', () => {
-  const advice = '; give a file of topic rules such as data/topics/code-1.json';
+  const advice = '; give a file of topic rules such as data/topics/code-2.json';
 
   it('that do not exist, and that are none', () => {
     expect(label('--set', 'domain.topics=nowhere.json')).toBe(

@@ -1,4 +1,5 @@
 /** The settings of the code domain, as a user writes them under `domain:` in a pipeline's YAML. */
+import { DEFAULT_TOPIC_RULES } from './topics.js';
 import * as z from 'zod';
 
 const NOTATIONS = ['fenced', 'doctest'] as const;
@@ -89,7 +90,7 @@ export const codeDomainSchema = z.strictObject({
     .describe('How tasks are written: fenced (Markdown blocks, for instructed models) or doctest (the micro-world).'),
   topics: z
     .string()
-    .default('data/topics/code-1.json')
+    .default(DEFAULT_TOPIC_RULES)
     .describe('File of the rules that tell what a program is about; data/topics/README.md says how to write one.'),
   examples: z
     .int()

@@ -44,7 +44,7 @@ describe('validity', () => {
       outcome: 'ok',
       detail: '',
       task: { ...task(), output: '[1, 2]' },
-      topic: 'arithmetic',
+      topic: 'other',
       facts: PLAIN_FACTS,
     });
   });
@@ -173,7 +173,7 @@ describe('repeats', () => {
     const tasks = [task('[1]'), task('[1, 2]'), task('[1]'), null, task('[3]')];
     const checks = await domainWith().check(tasks, sandbox, { earlier: new Set([domainWith().render(task('[3]'))]) });
     expect(checks.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'repeat', 'unparsable', 'repeat']);
-    expect(checks[2]).toMatchObject({ valid: false, task: null, topic: 'arithmetic', facts: PLAIN_FACTS });
+    expect(checks[2]).toMatchObject({ valid: false, task: null, topic: 'other', facts: PLAIN_FACTS });
     expect(sandbox.requests).toHaveLength(3);
   });
 
