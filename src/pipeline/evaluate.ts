@@ -3,6 +3,8 @@ import type { CodeTask } from '../domain/azr/index.js';
 import type { Adapter } from '../lm/adapter.js';
 import { inBand, summariseEvaluation } from '../metrics/frontier.js';
 import type { Generation } from '../metrics/frontier.js';
+import { wilsonInterval } from '../metrics/interval.js';
+import type { MeasuredRate } from '../report/results.js';
 import type { BatchKey, LabelRow, StepRow, TaskRow } from '../store/rows.js';
 import { taskId } from '../store/rows.js';
 import { attemptTasks, insertAttempted } from './attempts.js';
@@ -151,13 +153,18 @@ async function rescoreSteps(workspace: Workspace, arm: string): Promise<void> {
   progress.done(`${steps.length} steps${ungradedNote(lost)}`);
 }
 
-/** In band / valid of a training step, measured in the loop or re-scored; null where it was neither. */
-export function measuredBandRate(
+/** What the solver found of a training step's samples, in the loop or re-scored; null where it was not asked. */
+export function measuredInStep(
   { config, store }: Pick<Workspace, 'config' | 'store'>,
   { arm, step, measuredInBand }: StepRow,
-): number | null {
-  if (measuredInBand !== null) return measuredInBand;
-  const labels: Pick<LabelRow, 'passes'>[] = store.labelledTasks({ phase: PHASE, arm: rescoredArm(arm, step) });
+): MeasuredRate | null {
+  const samples = { phase: 'train-generator', arm, batch: step } as const;
+  const labels: Pick<LabelRow, 'passes'>[] = store.labelledTasks(
+    measuredInBand === null ? { phase: PHASE, arm: rescoredArm(arm, step) } : samples,
+  );
   if (!labels.length) return null;
-  return labels.filter(({ passes }) => inBand(passes, config.band)).length / labels.length;
+  const inBandCount = labels.filter(({ passes }) => inBand(passes, config.band)).length;
+  const invalid = store.countTasks({ ...samples, valid: false });
+  const of = labels.length + invalid;
+  return { inBand: inBandCount, of, rate: inBandCount / of, interval: wilsonInterval(inBandCount, of) };
 }

@@ -1,7 +1,7 @@
 /** A run's probes and their baselines as the report shows them. */
 import type { ProbeCard } from '../probe/probe-file.js';
 import { formatSpec } from '../probe/features.js';
-import type { ProbeReport } from '../report/report-data.js';
+import type { ProbeReport } from '../report/results.js';
 import type { RunStore } from '../store/store.js';
 
 /** Every probe on its held-out labels, then the first one's baselines. */
@@ -22,8 +22,8 @@ function describe(name: string, features: string, heldOut: ProbeCard['heldOut'])
   return {
     name,
     features,
-    auroc: heldOut.auroc.value,
-    averagePrecision: heldOut.averagePrecision.value,
+    auroc: heldOut.auroc,
+    averagePrecision: heldOut.averagePrecision,
     calibrationError: heldOut.calibrationError.value,
     reliability: heldOut.reliability,
   };

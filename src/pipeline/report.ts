@@ -5,14 +5,14 @@ import { inBand, summariseEvaluation, topicShares } from '../metrics/frontier.js
 import type { Generation } from '../metrics/frontier.js';
 import { taskKey } from '../metrics/near-duplicates.js';
 import { writeReport } from '../report/html.js';
-import type { ProbeReport, ReportData, SampleTask } from '../report/report-data.js';
+import type { ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
-import type { ArmResult, Results } from '../report/results.js';
-import type { Phase } from '../store/rows.js';
+import type { ArmResult, ArmTraining, Results, TrainingStep } from '../report/results.js';
+import type { Phase, StepRow } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import { isTrained, needsLabels } from './arm-config.js';
 import type { Config } from './config.js';
-import { armGenerations, measuredBandRate } from './evaluate.js';
+import { armGenerations, measuredInStep } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
 import { minedBy } from './mining.js';
@@ -39,6 +39,8 @@ export function report(folder: string): Results {
       topicRules: (run.config['topicRules'] as { readonly version: string }).version,
       ...(account && { solverAccount: account }),
       arms: armResults({ config, store }, evaluated),
+      training: armTraining({ config, store }, evaluated),
+      probes: probeReports(store),
     };
     writeResults(join(folder, 'results.json'), results);
     writeReport(
@@ -90,6 +92,29 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
   });
 }
 
+/** Every trained arm's steps, its timings left out. */
+function armTraining(source: Source, arms: readonly string[]): ArmTraining[] {
+  return arms
+    .map((arm) => ({ arm, steps: source.store.steps(arm).map((row) => trainingStep(source, row)) }))
+    .filter(({ steps }) => steps.length > 0);
+}
+
+function trainingStep(source: Source, row: StepRow): TrainingStep {
+  return {
+    step: row.step,
+    rewardMean: row.rewardMean,
+    rewardSd: row.rewardSd,
+    validity: row.validity,
+    klPerSequence: row.klPerSequence,
+    gradientNorm: row.gradientNorm,
+    loss: row.loss,
+    entropy: row.entropy,
+    claimedInBand: row.claimedInBand,
+    solverTrials: row.solverTrials,
+    measured: measuredInStep(source, row),
+  };
+}
+
 /** How many of an arm's fresh generations are tasks that the probe was trained on or that the arm's own training has rewarded. */
 function seenBefore(
   { config, store }: Source,
@@ -112,17 +137,10 @@ function reportData(source: Source, title: string, results: Results, arms: reado
     title,
     band: config.band,
     results,
-    training: arms
-      .filter((arm) => store.steps(arm).length)
-      .map((arm) => ({
-        arm,
-        steps: store.steps(arm).map((row) => ({ ...row, measuredInBand: measuredBandRate(source, row) })),
-      })),
     topics: arms.map((arm) => ({
       arm,
       shares: topicShares(store.tasks({ phase: 'evaluate', arm, valid: true }).map(({ topic }) => topic)),
     })),
-    probes: probeReports(store) satisfies ProbeReport[],
     samples: arms.map((arm) => ({ arm, tasks: sampleTasks(source, arm) })),
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { accessibilityFaults } from '../../tests/accessibility.js';
 import { comparisonClaims } from './comparison-claims.js';
 import { comparisonHtml } from './comparison-html.js';
 import { claimLines, comparisonTable } from './comparison-table.js';
@@ -74,6 +75,10 @@ function comparison(seeds: readonly number[]): Comparison {
 
 describe('the report of a comparison', () => {
   const html = comparisonHtml(comparison([0, 2, 4]));
+
+  it('can be read with a keyboard and a screen reader', async () => {
+    expect(await accessibilityFaults(html)).toEqual([]);
+  });
 
   it('holds every section and figure', () => {
     const headings = [...html.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, heading]) => heading);

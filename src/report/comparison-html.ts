@@ -14,7 +14,7 @@ import { comparisonFigures } from './comparison-figures.js';
 import { armRoles } from './comparison.js';
 import type { ArmRoles, Claim, ComparedArm, Comparison, Verdict } from './comparison.js';
 import { count } from './format.js';
-import { htmlPage } from './page.js';
+import { htmlPage, scrolled } from './page.js';
 import { escapeXml } from './plots/svg.js';
 import { typesOf } from './results.js';
 
@@ -73,8 +73,11 @@ function claimsSection(claims: readonly Claim[]): string {
   });
   return `<h2>Claims</h2>
 <p class="soft">${holding} of ${claims.length} hold${open === 0 ? '' : `, ${open} cannot be judged from these numbers`}. “Pooled” is over the generations of all seeds together; intervals are Wilson 95%.</p>
-<div class="scroll"><table><thead><tr><th scope="col">verdict</th><th scope="col" class="wide">claim, with its rule</th><th scope="col" class="wide">figures</th></tr></thead>
-<tbody>${rows.join('\n')}</tbody></table></div>`;
+${scrolled(
+  'Table of claims',
+  `<table><thead><tr><th scope="col">verdict</th><th scope="col" class="wide">claim, with its rule</th><th scope="col" class="wide">figures</th></tr></thead>
+<tbody>${rows.join('\n')}</tbody></table>`,
+)}`;
 }
 
 function costSection(arms: readonly ComparedArm[], roles: ArmRoles, figure: string): string {
@@ -146,7 +149,10 @@ function table(columns: readonly ComparisonColumn[], arms: readonly ComparedArm[
     ({ heading, meaning }) => `<th scope="col" title="${escapeXml(meaning)}">${escapeXml(heading)}</th>`,
   );
   const body = arms.map((arm) => `<tr>${columns.map(({ cell }) => cellHtml(cell(arm))).join('')}</tr>`);
-  return `<div class="scroll"><table class="detailed"><thead><tr>${head.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
+  return scrolled(
+    `Table of ${columns.map(({ heading }) => heading).join(', ')}`,
+    `<table class="detailed"><thead><tr>${head.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table>`,
+  );
 }
 
 function cellHtml({ text, detail, title }: Cell): string {

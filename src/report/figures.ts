@@ -3,14 +3,15 @@ import { numberTick, percentTick } from './plots/axes.js';
 import { type Curve, type EndPoint, linePlot } from './plots/line-plot.js';
 import { reliabilityPlot } from './plots/reliability-plot.js';
 import { figure, type LegendEntry, legendList } from './plots/figure.js';
-import type { ArmTraining, ProbeReport, ReportData } from './report-data.js';
+import type { ReportData } from './report-data.js';
+import type { ProbeReport, TrainingStep } from './results.js';
 import type { Series } from './outcome-figures.js';
 
 /** Reward, validity, frontier rate and divergence over the steps; nothing before the first step. */
 export function trainingFigures(data: ReportData, series: Series): string {
-  const training = data.training.filter(({ steps }) => steps.length > 0);
+  const { training } = data.results;
   if (training.length === 0) return '';
-  const curvesOf = (value: (step: ArmTraining['steps'][number]) => number | null): Curve[] =>
+  const curvesOf = (value: (step: TrainingStep) => number | null): Curve[] =>
     training.flatMap(({ arm, steps }) => {
       const points = steps.flatMap((step) => {
         const height = value(step);
@@ -69,14 +70,19 @@ ${figure(
 
 /** In band / all over the steps: the probe's claim as a line, what the solver measured as marks. */
 function frontierFigure(
-  { results, training: all }: ReportData,
-  curvesOf: (value: (step: ArmTraining['steps'][number]) => number | null) => Curve[],
+  { results }: ReportData,
+  curvesOf: (value: (step: TrainingStep) => number | null) => Curve[],
   series: Series,
 ): string {
-  const training = all.filter(({ steps }) => steps.length > 0);
+  const { training } = results;
   const rateOf = (share: number | null, validity: number): number | null => (share === null ? null : share * validity);
   const curves = curvesOf(({ claimedInBand, validity }) => rateOf(claimedInBand, validity));
-  const dots = curvesOf(({ measuredInBand, validity }) => rateOf(measuredInBand, validity));
+  const dots = curvesOf(({ measured }) => measured?.rate ?? null).map((curve) => ({
+    ...curve,
+    intervals: training
+      .find(({ arm }) => arm === curve.name)!
+      .steps.flatMap(({ measured }) => (measured === null ? [] : [measured.interval])),
+  }));
   const trained = new Set(training.map(({ arm }) => arm));
   const ends = results.arms
     .filter(({ name }) => trained.has(name))
@@ -99,7 +105,7 @@ function frontierFigure(
   return figure(
     '',
     'Frontier rate',
-    'In band / all. Lines: claimed by the probe on the way; marks: measured by the solver, at the end on fresh generations with a 95% interval.',
+    'In band / all. Lines: claimed by the probe on the way; marks: measured by the solver with 95% intervals, at the end on fresh generations.',
     legendList(legend),
     linePlot({
       description: 'Frontier rate over training steps: claimed by the probe, and measured by the solver at the end',

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { accessibilityFaults } from '../../tests/accessibility.js';
 import { type Generation, summariseEvaluation, summariseRates, topicShares } from '../metrics/frontier.js';
 import { wilsonInterval } from '../metrics/interval.js';
 import { percent, percentRange } from './format.js';
@@ -58,32 +59,45 @@ const data: ReportData = {
         seconds: trained ? { label: 40, evaluate: 10 } : { evaluate: 9 },
       });
     }),
+    training: [
+      {
+        arm: 'propel',
+        steps: [1, 2].map((step) => ({
+          step,
+          rewardMean: step,
+          rewardSd: 1,
+          validity: 0.5,
+          klPerSequence: 0.1 * step,
+          gradientNorm: 0.5,
+          loss: -0.1,
+          entropy: 0.7,
+          claimedInBand: 0.4,
+          solverTrials: 0,
+          // 12 of 48 in band: Wilson 14.9 to 38.8%.
+          measured: step === 1 ? null : { inBand: 12, of: 48, rate: 0.25, interval: wilsonInterval(12, 48) },
+        })),
+      },
+    ],
+    probes: [
+      {
+        name: 'probe-0',
+        features: 'mean of layer 1',
+        auroc: { value: 0.8, interval: [0.75, 0.85] },
+        averagePrecision: { value: 0.4, interval: [0.3, 0.5] },
+        calibrationError: 0.02,
+        reliability: [{ count: 50, predicted: 0.2, observed: 0.18 }],
+      },
+      {
+        name: 'length',
+        features: 'tokens',
+        auroc: { value: 0.6, interval: [0.55, 0.65] },
+        averagePrecision: { value: 0.2, interval: [0.15, 0.25] },
+        calibrationError: null,
+        reliability: [],
+      },
+    ],
   },
-  training: [
-    {
-      arm: 'propel',
-      steps: [1, 2].map((step) => ({
-        step,
-        rewardMean: step,
-        validity: 0.5,
-        klPerSequence: 0.1 * step,
-        claimedInBand: 0.4,
-        measuredInBand: null,
-      })),
-    },
-  ],
   topics: Object.entries(arms).map(([arm, rows]) => ({ arm, shares: topicShares(rows.map(({ topic }) => topic)) })),
-  probes: [
-    {
-      name: 'probe-0',
-      features: 'mean of layer 1',
-      auroc: 0.8,
-      averagePrecision: 0.4,
-      calibrationError: 0.02,
-      reliability: [{ count: 50, predicted: 0.2, observed: 0.18 }],
-    },
-    { name: 'length', features: 'tokens', auroc: 0.6, averagePrecision: 0.2, calibrationError: null, reliability: [] },
-  ],
   samples: [
     {
       arm: 'propel',
@@ -177,7 +191,7 @@ describe('the report', () => {
   });
 
   test('has a plot for each question', () => {
-    const descriptions = [...html.matchAll(/aria-label="([^"]*)"/g)].map(([, description]) => description);
+    const descriptions = [...html.matchAll(/<svg[^>]* aria-label="([^"]*)"/g)].map(([, description]) => description);
     expect(descriptions).toEqual([
       'Frontier rate and unique frontier rate of each arm with 95% intervals',
       'In band of valid, and validity of each arm with 95% intervals',
@@ -194,6 +208,19 @@ describe('the report', () => {
     expect(html).not.toMatch(/NaN|Infinity|undefined/);
   });
 
+  test('can be read with a keyboard and a screen reader', async () => {
+    expect(await accessibilityFaults(html)).toEqual([]);
+  });
+
+  test('what the solver measured on the way has its interval', () => {
+    expect(html).toContain('<title>propel, step 2: 25% (14.9%–38.8%)</title>');
+    expect(html).toMatch(/<line [^>]*class="whisker thin series-1"/);
+  });
+
+  test('probes have intervals', () => {
+    expect(html).toContain('<td>0.800 (0.750–0.850)</td>');
+  });
+
   test('samples carry their passes, or why they are not valid', () => {
     expect(html).toContain('2 of 8 · in band');
     expect(html).toContain('invalid: syntax error');
@@ -202,8 +229,7 @@ describe('the report', () => {
   test('leaves out what a run has not reached', () => {
     const early = reportHtml({
       ...data,
-      training: [{ arm: 'propel', steps: [] }],
-      probes: [],
+      results: { ...data.results, training: [], probes: [] },
       samples: [],
       topics: [],
     });
@@ -211,8 +237,7 @@ describe('the report', () => {
     expect(early).not.toMatch(/NaN|Infinity|undefined|<h2>(Training|Probes|Sample tasks)/);
     const empty = reportHtml({
       ...data,
-      results: { ...data.results, arms: [] },
-      training: [],
+      results: { ...data.results, arms: [], training: [] },
       topics: [],
       samples: [],
     });

@@ -6,9 +6,9 @@ import { decimal, duration, MISSING, percent } from './format.js';
 import { calibrationFigure, trainingFigures } from './figures.js';
 import { diversityFigures, outcomeFigures, type Series } from './outcome-figures.js';
 import { escapeXml } from './plots/svg.js';
-import type { ProbeReport, ReportData, SampleTask } from './report-data.js';
-import { type ArmResult, type Results, typesOf } from './results.js';
-import { htmlPage, table } from './page.js';
+import type { ReportData, SampleTask } from './report-data.js';
+import { type ArmResult, type ProbeReport, type Results, typesOf } from './results.js';
+import { htmlPage, preformatted, table } from './page.js';
 
 /** Write the report, whole or not at all. */
 export function writeReport(path: string, data: ReportData): void {
@@ -28,7 +28,7 @@ ${resultsSection(data, series)}
 ${typesSection(data.results)}
 ${diversitySection(data, series)}
 ${trainingSection(data, series)}
-${probesSection(data.probes)}
+${probesSection(data.results.probes)}
 ${samplesSection(data)}
 ${runSection(data)}`,
   );
@@ -114,11 +114,11 @@ function probesSection(probes: readonly ProbeReport[]): string {
   return `<h2>Probes</h2>
 <p class="soft">On labels that were held out from fitting. Baselines read the same tasks and know nothing of the model’s hidden states.</p>
 ${table(
-  ['probe', 'AUROC', 'average precision', 'calibration error', 'features'].map((heading) => ({ heading })),
+  ['probe', 'AUROC (95%)', 'average precision (95%)', 'calibration error', 'features'].map((heading) => ({ heading })),
   probes.map((probe) => [
     probe.name,
-    decimal(probe.auroc, 3),
-    decimal(probe.averagePrecision, 3),
+    estimate(probe.auroc),
+    estimate(probe.averagePrecision),
     decimal(probe.calibrationError, 3),
     probe.features,
   ]),
@@ -135,7 +135,7 @@ function samplesSection({ samples, band, results }: ReportData): string {
     [...(several ? [type] : []), topic.replaceAll('_', ' ')].join(' · ');
   const card = (task: SampleTask): string => {
     const output = task.output === null ? '' : `<span class="output">→ ${escapeXml(task.output)}</span>\n`;
-    return `<article class="task"><pre>${escapeXml(task.text.trimEnd())}\n${output}</pre>
+    return `<article class="task">${preformatted('Task', `${escapeXml(task.text.trimEnd())}\n${output}`)}
 <footer><span>${escapeXml(about(task))}</span>${verdict(task, band)}</footer></article>`;
   };
   return `<h2>Sample tasks</h2>
@@ -165,9 +165,14 @@ ${table(
   results.arms.map((arm) => [arm.name, ...phases.map((phase) => time(arm, phase))]),
 )}
 <details><summary>Versions and configuration</summary>
-<pre>${escapeXml(JSON.stringify({ versions: results.versions, config: results.config }, null, 2))}</pre></details>`;
+${preformatted('Versions and configuration as JSON', escapeXml(JSON.stringify({ versions: results.versions, config: results.config }, null, 2)))}</details>`;
 }
 
 function share(value: number | null): string {
   return value === null ? MISSING : percent(value);
+}
+
+/** `0.806 (0.775–0.836)` */
+function estimate({ value, interval: [low, high] }: ProbeReport['auroc']): string {
+  return `${decimal(value, 3)} (${decimal(low, 3)}–${decimal(high, 3)})`;
 }

@@ -13,10 +13,22 @@ export function htmlPage(title: string, body: string): string {
 <style>${STYLE}</style>
 </head>
 <body>
+<main>
 ${body}
+</main>
 </body>
 </html>
 `;
+}
+
+/** What is wider than its place, scrolled with keys too; `name` is read to those who cannot see it. Content is markup. */
+export function scrolled(name: string, content: string): string {
+  return `<div class="scroll" role="group" tabindex="0" aria-label="${escapeXml(name)}">${content}</div>`;
+}
+
+/** Text as it is written, scrolled with keys too. Content is markup. */
+export function preformatted(name: string, content: string): string {
+  return `<pre role="group" tabindex="0" aria-label="${escapeXml(name)}">${content}</pre>`;
 }
 
 interface Heading {
@@ -34,5 +46,8 @@ export function table(headings: readonly Heading[], rows: readonly (readonly str
     const written = cells.map((cell, column) => `<td${column === wide ? ' class="wide"' : ''}>${escapeXml(cell)}</td>`);
     return `<tr>${written.join('')}</tr>`;
   });
-  return `<div class="scroll"><table><thead><tr>${head.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`;
+  return scrolled(
+    `Table of ${headings.map(({ heading }) => heading).join(', ')}`,
+    `<table><thead><tr>${head.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table>`,
+  );
 }

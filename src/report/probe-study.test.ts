@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { accessibilityFaults } from '../../tests/accessibility.js';
 import { learningCurvePlot } from './plots/learning-curve-plot.js';
 import { featuresName, probeStudyHtml } from './probe-study.js';
 import type { ProbeStudyReport } from './probe-study.js';
@@ -53,11 +54,15 @@ const study: ProbeStudyReport = {
 
 describe('the page', () => {
   const html = probeStudyHtml(study);
+
+  test('can be read with a keyboard and a screen reader', async () => {
+    expect(await accessibilityFaults(html)).toEqual([]);
+  });
   test('says what was chosen, and what it measured once on the test tasks', () => {
     expect(html).toContain('<b>1.mean</b>, head\n<b>counts</b>, penalty 0.1');
     expect(html).toContain('<td>0.780 (0.680–0.880)</td>');
     expect(html).toContain('Its AUROC is +0.080 (−0.010 to +0.170) above token n-grams');
-    expect(html).toContain('<pre>probe:\n  head: counts\n</pre>');
+    expect(html).toContain('>probe:\n  head: counts\n</pre>');
   });
 
   test('colours layers and poolings by what they are above guessing, the best most', () => {

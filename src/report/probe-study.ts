@@ -1,7 +1,7 @@
 /** `probe-study.html`: candidates of a probe by layer, pooling and head, the learning curve, and what was chosen. */
 import { writeFileAtomic } from '../store/files.js';
 import { decimal, MISSING } from './format.js';
-import { htmlPage, table } from './page.js';
+import { htmlPage, preformatted, scrolled, table } from './page.js';
 import { numberTick } from './plots/axes.js';
 import { figure, legendList } from './plots/figure.js';
 import { learningCurvePlot } from './plots/learning-curve-plot.js';
@@ -110,7 +110,7 @@ ${table(TEST_HEADINGS, [
 ])}
 ${byType(chosen)}
 <p>To train the run’s probes on these features:</p>
-<details open><summary>Settings</summary><pre>${escapeXml(yaml)}</pre></details>`;
+<details open><summary>Settings</summary>${preformatted('Settings as YAML', escapeXml(yaml))}</details>`;
 }
 
 /** Only where there are several kinds. */
@@ -231,8 +231,11 @@ function heatSection(study: ProbeStudyReport): string {
   return `<h2>Layer, pooling and head</h2>
 <p class="soft">AUROC on the ${study.tasks.validation} validation tasks, learnt from the ${study.tasks.train} training tasks; point at a
 number for its interval. Differences of a few hundredths are within chance.</p>
-<div class="scroll"><table><thead><tr><th rowspan="2" scope="col">layer</th>${heads}</tr><tr>${poolings}</tr></thead>
-<tbody>${body.join('\n')}</tbody></table></div>`;
+${scrolled(
+  'Table of AUROC by layer, pooling and head',
+  `<table><thead><tr><th rowspan="2" scope="col">layer</th>${heads}</tr><tr>${poolings}</tr></thead>
+<tbody>${body.join('\n')}</tbody></table>`,
+)}`;
 }
 
 function candidatesSection(study: ProbeStudyReport): string {

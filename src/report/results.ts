@@ -3,9 +3,10 @@ import type { Estimate } from '../metrics/coverage.js';
 import type { EvaluationSummary, RateSummary, TopTopic } from '../metrics/frontier.js';
 import type { Interval } from '../metrics/interval.js';
 import type { DuplicateShares, Novelty } from '../metrics/near-duplicates.js';
+import type { ReliabilityBin } from '../metrics/probe-metrics.js';
 import type { StructuralCoverage, Structure } from '../metrics/structure.js';
 import { writeFileAtomic } from '../store/files.js';
-import type { Json } from '../store/rows.js';
+import type { Json, StepRow } from '../store/rows.js';
 
 /** One arm: a generator as it was at the end of its training (or untrained), measured on fresh generations. */
 export interface ArmResult {
@@ -80,6 +81,54 @@ export interface Results {
   /** What a solver behind an endpoint used over the whole run; absent for a local one. */
   readonly solverAccount?: SolverAccountResult;
   readonly arms: readonly ArmResult[];
+  /** Trained arms, step by step. */
+  readonly training: readonly ArmTraining[];
+  /** The run's probes, then the baselines that they must beat. */
+  readonly probes: readonly ProbeReport[];
+}
+
+export interface ArmTraining {
+  readonly arm: string;
+  readonly steps: readonly TrainingStep[];
+}
+
+export type TrainingStep = Pick<
+  StepRow,
+  | 'step'
+  | 'rewardMean'
+  | 'rewardSd'
+  | 'validity'
+  | 'klPerSequence'
+  | 'gradientNorm'
+  | 'loss'
+  | 'entropy'
+  | 'claimedInBand'
+  | 'solverTrials'
+> & {
+  /** What the solver found of the step's samples: in the loop, or re-scored after training; null where it was not asked. */
+  readonly measured: MeasuredRate | null;
+};
+
+/** Samples in band among those of which it is known, invalid ones too, with the Wilson 95% interval. */
+export interface MeasuredRate {
+  readonly inBand: number;
+  readonly of: number;
+  readonly rate: number;
+  readonly interval: Interval;
+}
+
+/** A probe, or a baseline that it must beat, on held-out labels. */
+export interface ProbeReport {
+  readonly name: string;
+  /** What it reads: layers and pooling, or what the baseline counts. */
+  readonly features: string;
+  /** Each with its 95% interval. */
+  readonly auroc: Estimate;
+  readonly averagePrecision: Estimate;
+  /** Expected calibration error; null for a baseline that gives no probability. */
+  readonly calibrationError: number | null;
+  /** Equal-mass bins on held-out labels; empty for what is not drawn. */
+  readonly reliability: readonly ReliabilityBin[];
 }
 
 export interface SolverAccountResult {

@@ -24,12 +24,19 @@ export interface Curve {
   readonly points: readonly Point[];
 }
 
+export interface MeasuredCurve extends Curve {
+  /** One a point. */
+  readonly intervals: readonly Interval[];
+}
+
+type Interval = readonly [low: number, high: number];
+
 /** A value measured at the end, with its interval, drawn beside the last step. */
 export interface EndPoint {
   readonly name: string;
   readonly series: number;
   readonly value: number;
-  readonly interval: readonly [low: number, high: number];
+  readonly interval: Interval;
 }
 
 export interface LinePlot {
@@ -38,8 +45,8 @@ export interface LinePlot {
   readonly yName: string;
   readonly format: Format;
   readonly curves: readonly Curve[];
-  /** Points without a line: what was measured on the way. */
-  readonly dots?: readonly Curve[];
+  /** Points without a line, with an interval each: what was measured on the way. */
+  readonly dots?: readonly MeasuredCurve[];
   readonly ends?: readonly EndPoint[];
   /** A horizontal line to compare with. */
   readonly level?: { readonly name: string; readonly series: number; readonly value: number };
@@ -56,6 +63,7 @@ export function linePlot(options: LinePlot): string {
   const points = [...curves, ...dots].flatMap((curve) => curve.points);
   const heights = [
     ...points.map(([, y]) => y),
+    ...dots.flatMap(({ intervals }) => intervals.flat()),
     ...ends.flatMap(({ interval }) => interval),
     ...(level ? [level.value] : []),
     ...(options.fromZero ? [0] : []),
@@ -99,7 +107,15 @@ export function linePlot(options: LinePlot): string {
       ),
     ),
     ...dots.flatMap((curve) =>
-      curve.points.map((point) => marker(curve.series, ...at(point), 6, hint(value(curve.name, point)))),
+      curve.points.map((point, index) => {
+        const [low, high] = curve.intervals[index]!;
+        const text = `${value(curve.name, point)} (${options.format(round(low))}–${options.format(round(high))})`;
+        const [step] = at(point);
+        return (
+          line(step, y(low), step, y(high), `whisker thin ${seriesClass(curve.series)}`) +
+          marker(curve.series, ...at(point), 6, hint(text))
+        );
+      }),
     ),
     ...ends.map((end, index) => endPoint(end, frame.right - endsWidth + 18 + endPitch * index, y, options.format)),
   );
