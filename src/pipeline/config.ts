@@ -33,8 +33,8 @@ const featureSchema = z.strictObject({
 });
 
 /** A model: a checkpoint folder, or one of the Hugging Face hub that has been pulled. */
-const modelSetting = (what: string) =>
-  z.string().min(1).describe(`Checkpoint folder or hub id (org/name, org/name@revision) of ${what}`);
+const modelSetting = (what: string) => z.string().min(1).describe(modelMeaning(what));
+const modelMeaning = (what: string) => `Checkpoint folder or hub id (org/name, org/name@revision) of ${what}`;
 
 export const configSchema = z
   .strictObject({
@@ -88,7 +88,12 @@ export const configSchema = z
     models: z.strictObject({
       policy: modelSetting('the generator that is trained.'),
       reference: modelSetting('the frozen model whose hidden states the probe reads.'),
-      solver: modelSetting('the solver; null with solver.endpoint.').nullable().default(null),
+      solver: z
+        .string()
+        .min(1)
+        .nullable()
+        .default(null)
+        .describe(modelMeaning('the solver; null with solver.endpoint.')),
     }),
     domain: codeDomainSchema,
     band: bandSchema.default({ min: 1, max: 3, of: 8 }).describe('The target band, in counts of passed attempts.'),
