@@ -149,6 +149,12 @@ export const configSchema = z
           .min(0)
           .default(10)
           .describe('Re-score the tasks of every n-th training step by the solver, for the report; 0: none.'),
+        checkpoint: z
+          .enum(['trusted', 'last'])
+          .default('trusted')
+          .describe(
+            'Which generator of an arm whose training collapsed (train.klStop, train.noSignalStop) is measured, sampled and exported. trusted: the last checkpoint that a step sampled from before the collapse showed, the untrained generator where there is none; last: the last one, as it is.',
+          ),
       })
       .prefault({}),
   })

@@ -10,6 +10,8 @@ import { freshState } from '../lm/trainer.js';
 import type { TrainerState } from '../lm/trainer.js';
 import { deriveSeed } from '../metrics/random.js';
 import { gate } from '../reward/gate.js';
+import { percent } from '../report/format.js';
+import type { TrainingEnd } from '../report/results.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
 import { ADAPTER_FILE, dropOptimiserState, writeTrainingCheckpoint } from '../rl/checkpoint.js';
 import { updatePolicy } from '../rl/policy-update.js';
@@ -32,6 +34,7 @@ import { propose } from './propose.js';
 import type { Proposal, ValidProposal } from './propose.js';
 import { ungradedNote } from './progress.js';
 import type { Progress } from './progress.js';
+import { collapseOfArm, evaluatedCheckpoint, spentTrials, trainingEnd } from './training-end.js';
 import type { TrainSettings } from './train-config.js';
 import type { Workspace } from './workspace.js';
 
@@ -53,8 +56,9 @@ export interface TrainedArm {
   readonly ungraded: number;
   /** Tasks mined for auxiliary probes, and how many of them were out of band; null for an arm that mines none. */
   readonly mined: MinedTotals | null;
-  /** The last checkpoint's folder. */
-  readonly checkpoint: string;
+  readonly training: TrainingEnd;
+  /** Folder of the checkpoint that is measured; null for the generator as it was before training. */
+  readonly checkpoint: string | null;
   readonly seconds: number;
 }
 
@@ -79,7 +83,9 @@ function requireRewardSource({ store }: Workspace, arm: string, settings: Reward
   }
 }
 
-function summarise({ store }: Workspace, arm: string, settings: RewardedArm): TrainedArm {
+function summarise(workspace: Workspace, arm: string, settings: RewardedArm): TrainedArm {
+  const { store } = workspace;
+  const checkpoint = evaluatedCheckpoint(workspace, arm);
   const { step, rewardMean, validity, klPerSequence, claimedInBand, measuredInBand } = store.steps(arm).at(-1)!;
   return {
     arm,
@@ -92,7 +98,8 @@ function summarise({ store }: Workspace, arm: string, settings: RewardedArm): Tr
     solverTrials: store.countTrials(PHASE, arm),
     ungraded: store.countUngraded(PHASE, arm),
     mined: minedBy(store, arm, settings),
-    checkpoint: join(store.folder, store.lastCheckpoint(arm)!.path),
+    training: trainingEnd(workspace, arm)!,
+    checkpoint: checkpoint && join(store.folder, checkpoint.path),
     seconds: store.secondsOf(PHASE, arm),
   };
 }
@@ -115,13 +122,13 @@ async function trainArm(workspace: Workspace, arm: string, settings: RewardedArm
   const { trainer, reward } = context;
   const progress = workspace.progress(`train-generator ${arm}`);
   let last = start.step;
-  let stopped = whyStopped(workspace, settings, train, store.steps(arm).at(-1));
+  let stopped = whyStopped(workspace, arm, settings);
   for (let step = start.step + 1; step <= train.steps && !stopped; step++) {
     workspace.checkpoint();
     progress.update(step - 1, train.steps);
     await reward.prepare?.(step);
     const row = await trainStep(workspace, context, step);
-    stopped = whyStopped(workspace, settings, train, row);
+    stopped = whyStopped(workspace, arm, settings);
     if (step % train.checkpointEvery === 0 || step === train.steps || stopped || minesAfter(settings, step)) {
       saveCheckpoint(workspace, context, step, await trainer.state(), last);
       last = step;
@@ -132,21 +139,17 @@ async function trainArm(workspace: Workspace, arm: string, settings: RewardedArm
   const mining = store.minings(arm).reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
   store.finishPhase(PHASE, arm, mining);
   const note = ungradedNote(store.countUngraded(PHASE, arm));
-  progress.done(`${stopped ? `stopped at step ${last}: ${stopped}` : `${train.steps} steps`}${note}`);
+  progress.done(`${endOf(trainingEnd(workspace, arm)!)}${note}`);
 }
 
-/** Why an arm's training ends with a step, before its last; null when it goes on. */
-function whyStopped(
-  { store }: Workspace,
-  settings: RewardedArm,
-  { klStop }: TrainSettings,
-  row: StepRow | undefined,
-): string | null {
-  if (!row) return null;
-  if (klStop !== null && row.klPerSequence > klStop) return `KL above ${klStop} nats`;
-  if (settings.reward !== 'solver' || settings.trials === undefined) return null;
-  const spent = store.countTrials(PHASE, row.arm);
-  return spent >= settings.trials ? `${spent} of ${settings.trials} solver trials spent` : null;
+/** Why an arm's training ends with its latest step, be that its last or not; null when it goes on. */
+function whyStopped(workspace: Workspace, arm: string, settings: RewardedArm): string | null {
+  return collapseOfArm(workspace, arm, false)?.reason ?? spentTrials(workspace, arm, settings);
+}
+
+function endOf({ status, reason, steps }: TrainingEnd): string {
+  if (reason === null) return `${steps} steps`;
+  return `${status === 'collapsed' ? 'collapsed' : 'stopped'} at step ${steps}: ${reason}`;
 }
 
 function minesAfter(settings: RewardedArm, step: number): boolean {
@@ -156,11 +159,12 @@ function minesAfter(settings: RewardedArm, step: number): boolean {
 /** @param ungraded of the arm so far */
 function report(progress: Progress, row: StepRow, train: TrainSettings, ungraded: number): void {
   const claimed = row.claimedInBand === null ? '' : `, claimed in band ${row.claimedInBand.toFixed(2)}`;
+  const clipped = row.clippedShare === 0 ? '' : `, clipped ${percent(row.clippedShare)}`;
   const measured = row.measuredInBand === null ? '' : `, measured in band ${row.measuredInBand.toFixed(2)}`;
   progress.update(
     row.step,
     train.steps,
-    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}${ungradedNote(ungraded)}`,
+    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}${clipped}${ungradedNote(ungraded)}`,
   );
 }
 
@@ -244,6 +248,7 @@ async function trainStep(workspace: Workspace, context: StepContext, step: numbe
     gradientNorm: update.gradientNorm,
     loss: update.loss,
     entropy: update.entropy,
+    clippedShare: update.clippedShare,
     claimedInBand: scores.claimedInBand,
     measuredInBand: scores.measuredInBand,
     solverTrials: scores.attempts.filter(({ verdict }) => verdict !== 'error').length,

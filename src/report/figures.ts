@@ -64,7 +64,31 @@ ${figure(
     fromZero: true,
   }),
 )}
+${clipFigure(training, legend, curvesOf)}
 </div>`;
+}
+
+/** Nothing where no step takes more than one update of its samples: their ratios are 1. */
+function clipFigure(
+  training: readonly ArmTraining[],
+  legend: readonly LegendEntry[],
+  curvesOf: (value: (step: ArmTraining['steps'][number]) => number | null) => Curve[],
+): string {
+  if (!training.some(({ steps }) => steps.some(({ clippedShare }) => clippedShare > 0))) return '';
+  return figure(
+    '',
+    'Clipped tokens',
+    'Tokens whose ratio to the policy that wrote them the clip moved / all, in the last update of a step.',
+    legendList(legend),
+    linePlot({
+      xName: 'step',
+      description: 'Share of clipped tokens over training steps',
+      yName: 'clipped / all',
+      format: percentTick,
+      curves: curvesOf(({ clippedShare }) => clippedShare),
+      fromZero: true,
+    }),
+  );
 }
 
 /** In band / all over the steps: the probe's claim as a line, what the solver measured as marks. */

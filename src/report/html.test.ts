@@ -43,15 +43,20 @@ const data: ReportData = {
     versions: { propel: '0.1.0' },
     config: { rl: { steps: 2 } },
     topicRules: 'code-1',
+    warnings: ['arm propel: its training <collapsed>'],
     arms: Object.entries(arms).map(([name, rows]) => {
       const trained = name === 'propel';
       return armResult(summariseEvaluation(rows, BAND), {
         name,
         seed: 3,
+        training: trained
+          ? { status: 'collapsed', reason: 'KL of 9.00 nats a sequence, above 8', steps: 2, evaluatedStep: 1 }
+          : null,
         seenBefore: { valid: 4, frontier: trained ? 3 : 0 },
         diversity: DIVERSITY,
         byType: { code_o: summariseRates(rows, BAND) },
         klPerSequence: trained ? 2.5 : null,
+        clippedShare: trained ? 0.01 : null,
         claimedInBand: trained ? 0.6 : null,
         measuredInBand: trained ? 0.5 : null,
         solverTrials: { offline: trained ? 12_000 : 0, inLoop: 0 },
@@ -67,6 +72,7 @@ const data: ReportData = {
         rewardMean: step,
         validity: 0.5,
         klPerSequence: 0.1 * step,
+        clippedShare: 0,
         claimedInBand: 0.4,
         measuredInBand: null,
       })),
@@ -136,6 +142,25 @@ describe('the report', () => {
     expect(html).toContain('40.0% of all generations in\nband, 4.0 × base (the 95% intervals do not overlap)');
     expect(html).toContain('<td>40.0% (30.9–49.8)</td>');
     expect(html).toContain('<td>12,000 + 0</td>');
+  });
+
+  test('says first what must be known of an arm, and flags it in the table', () => {
+    expect(html).toContain('<ul class="summary invalid"><li>arm propel: its training &lt;collapsed&gt;</li></ul>');
+    expect(html).toContain('>training</th>');
+    expect(html).toContain('<td>collapsed at 2, measured at 1</td>');
+    const healthy = data.results.arms.map((arm) => ({ ...arm, training: null }));
+    const quiet = reportHtml({ ...data, results: { ...data.results, warnings: [], arms: healthy } });
+    expect(quiet).not.toContain('collapsed');
+    expect(quiet).not.toContain('>training</th>');
+  });
+
+  test('shows how many tokens the clip moved, where it moved any', () => {
+    expect(html).not.toContain('Clipped tokens');
+    const training = data.training.map(({ arm, steps }) => ({
+      arm,
+      steps: steps.map((step) => ({ ...step, clippedShare: 0.125 })),
+    }));
+    expect(reportHtml({ ...data, training })).toContain('Share of clipped tokens over training steps');
   });
 
   test('shows how diverse the valid tasks are, and under which rules topics were told', () => {

@@ -1,7 +1,15 @@
 /** `report.html`: one file without outside parts, tables and plots of a run. */
 import { disjoint } from '../metrics/interval.js';
 import { writeFileAtomic } from '../store/files.js';
-import { ARM_COLUMNS, type Column, COUNT_COLUMNS, DIVERSITY_COLUMNS, TYPE_COLUMNS, withUngraded } from './columns.js';
+import {
+  ARM_COLUMNS,
+  type Column,
+  COUNT_COLUMNS,
+  DIVERSITY_COLUMNS,
+  TYPE_COLUMNS,
+  withFlags,
+  withUngraded,
+} from './columns.js';
 import { decimal, duration, MISSING, percent } from './format.js';
 import { calibrationFigure, trainingFigures } from './figures.js';
 import { diversityFigures, outcomeFigures, type Series } from './outcome-figures.js';
@@ -37,11 +45,17 @@ ${runSection(data)}`,
 function resultsSection(data: ReportData, series: Series): string {
   const { arms } = data.results;
   return `<h2>Results</h2>
+${warningList(data.results)}
 ${comparison(arms)}
-${tableOf(withUngraded(ARM_COLUMNS, arms, ungradedOf), arms)}
+${tableOf(withFlags(ARM_COLUMNS, arms), arms)}
 <p class="soft">Hover over a heading for its meaning.</p>
 <details><summary>Counts</summary>${tableOf(withUngraded(COUNT_COLUMNS, arms, ungradedOf), arms)}</details>
 ${outcomeFigures(data, series)}`;
+}
+
+function warningList({ warnings }: Results): string {
+  if (warnings.length === 0) return '';
+  return `<ul class="summary invalid">${warnings.map((warning) => `<li>${escapeXml(warning)}</li>`).join('\n')}</ul>`;
 }
 
 /** Nothing where there is one task type only. */

@@ -21,7 +21,7 @@ export interface ArmTraining {
   readonly arm: string;
   readonly steps: readonly Pick<
     StepRow,
-    'step' | 'rewardMean' | 'validity' | 'klPerSequence' | 'claimedInBand' | 'measuredInBand'
+    'step' | 'rewardMean' | 'validity' | 'klPerSequence' | 'clippedShare' | 'claimedInBand' | 'measuredInBand'
   >[];
 }
 
