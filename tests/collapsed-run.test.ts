@@ -30,7 +30,7 @@ function settings(untaught: string): string[] {
     'train.noSignalStop': NO_SIGNAL_STOP,
     arms: {
       base: { reward: 'none' },
-      runaway: { reward: 'random', train: { learningRate: 0.02 } },
+      runaway: { reward: 'random', train: { learningRate: 0.006 } },
       mute: { reward: 'valid', policy: untaught },
       steady: { reward: 'valid', train: { steps: 2 } },
     },
@@ -71,6 +71,7 @@ describe('arms whose training collapses', () => {
       steps: last.step,
       evaluatedStep: store.checkpoints('runaway').findLast(({ step }) => step + 1 < last.step)?.step ?? 0,
     });
+    expect(training!.evaluatedStep).toBeGreaterThan(0);
     expect(klPerSequence).toBe(steps[training!.evaluatedStep]!.klPerSequence);
     expect(klPerSequence).toBeLessThanOrEqual(KL_STOP);
   });
@@ -96,7 +97,7 @@ describe('arms whose training collapses', () => {
       expect.stringMatching(
         /^arm mute: its training collapsed at step 3 \(no valid task in steps 1 to 3, .*\); measured is the generator as it was/,
       ),
-      'arm mute: none of its 16 fresh generations is valid',
+      expect.stringMatching(/^arm mute: none of its 16 fresh generations is valid: \d+ cut off/),
     ]);
     const { code, stdout, stderr } = propelIn(folder, ['report', whole.folder]);
     expect(code).toBe(0);
@@ -105,6 +106,20 @@ describe('arms whose training collapses', () => {
     expect(stdout).toContain(`collapsed at ${NO_SIGNAL_STOP}, measured at 0`);
     const html = readFileSync(join(whole.folder, 'report.html'), 'utf8');
     for (const warning of results.warnings) expect(html).toContain(`<li>${warning}</li>`);
+  });
+
+  it('a phase says so too, and what came instead of tasks', () => {
+    const { code, stderr } = propelIn(folder, ['evaluate', '--json', '--fresh', '--out', whole.folder, ...args]);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^evaluate mute: 0 of 16 in band, none valid: \d+ cut off/m);
+    expect(stderr).toMatch(/^warning: arm runaway: its training collapsed/m);
+    const sample = propelIn(folder, ['sample', whole.folder, '--arm', 'mute', '-n', '3', '--jsonl']);
+    expect({ code: sample.code, stdout: sample.stdout }).toEqual({ code: 0, stdout: '' });
+    expect(sample.stderr).toMatch(/^warning: none of 3 generations is valid\n {2}3 of 3 \(100%\) .*\n {6}wrote {2}"/m);
+    const trained = propelIn(folder, ['train-generator', '--json', '--out', whole.folder, ...args]);
+    const { arms } = JSON.parse(trained.stdout) as { arms: { arm: string; checkpoint: string | null }[] };
+    expect(arms.find(({ arm: name }) => name === 'mute')!.checkpoint).toBeNull();
+    expect(trained.stderr).toMatch(/^warning: arm mute: its training collapsed at step 3 /m);
   });
 
   it('the last checkpoint is measured where the setting asks for it', () => {

@@ -112,6 +112,9 @@ export const configSchema = z
         tasks: count('Labelled tasks to gather.').default(1500),
         batch: count('Generations in a batch.').default(128),
         maxGenerations: count('Give up when so many generations have not given enough labels.').default(20_000),
+        giveUpAfter: count(
+          'Generations from which on to give up before maxGenerations, as soon as even the upper end of the 95% interval of validity would not give enough labels in those that are left.',
+        ).default(256),
       })
       .prefault({}),
     probe: z

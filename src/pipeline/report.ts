@@ -17,6 +17,7 @@ import type { Config } from './config.js';
 import { armGenerations, measuredBandRate } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
+import { outcomesInWords } from './invalid-outcomes.js';
 import { minedBy } from './mining.js';
 import { probeReports } from './probe-report.js';
 import { accountOf } from './solver-account.js';
@@ -42,7 +43,9 @@ export function report(folder: string): Results {
       config: run.config,
       topicRules: (run.config['topicRules'] as { readonly version: string }).version,
       ...(account && { solverAccount: account }),
-      warnings: arms.flatMap((arm) => armWarnings(arm)),
+      warnings: arms.flatMap((arm) =>
+        armWarnings(arm, outcomesInWords(store.tasks({ phase: 'evaluate', arm: arm.name }))),
+      ),
       arms,
     };
     writeResults(join(folder, 'results.json'), results);

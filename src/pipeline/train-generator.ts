@@ -27,6 +27,7 @@ import { openArmReward } from './arm-reward.js';
 import type { ArmReward } from './arm-reward.js';
 import { insertAttempted } from './attempts.js';
 import { checkpointedState, checkpointPath } from './checkpoints.js';
+import { outcomesInWords } from './invalid-outcomes.js';
 import { updateFits } from './memory-budget.js';
 import { isMiningStep, minedBy } from './mining.js';
 import type { MinedTotals } from './mining.js';
@@ -34,7 +35,7 @@ import { propose } from './propose.js';
 import type { Proposal, ValidProposal } from './propose.js';
 import { ungradedNote } from './progress.js';
 import type { Progress } from './progress.js';
-import { collapseOfArm, evaluatedCheckpoint, spentTrials, trainingEnd } from './training-end.js';
+import { collapseOfArm, evaluatedCheckpoint, silentStepsOf, spentTrials, trainingEnd } from './training-end.js';
 import type { TrainSettings } from './train-config.js';
 import type { Workspace } from './workspace.js';
 
@@ -133,13 +134,23 @@ async function trainArm(workspace: Workspace, arm: string, settings: RewardedArm
       saveCheckpoint(workspace, context, step, await trainer.state(), last);
       last = step;
     }
-    report(progress, row, train, store.countUngraded(PHASE, arm));
+    report(progress, row, train, notesOn(workspace, arm));
   }
   await trainer.release();
   const mining = store.minings(arm).reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
   store.finishPhase(PHASE, arm, mining);
-  const note = ungradedNote(store.countUngraded(PHASE, arm));
-  progress.done(`${endOf(trainingEnd(workspace, arm)!)}${note}`);
+  progress.done(`${endOf(trainingEnd(workspace, arm)!)}${notesOn(workspace, arm)}`);
+}
+
+/** What has gone wrong in an arm's steps so far; empty when nothing has. */
+function notesOn(workspace: Workspace, arm: string): string {
+  const { store } = workspace;
+  const silent = silentStepsOf(workspace, arm);
+  const last = silent.at(-1);
+  const written = last === undefined ? '' : outcomesInWords(store.tasks({ phase: PHASE, arm, batch: last.step }));
+  const nothing =
+    last === undefined ? '' : `, nothing to learn from in ${silent.length} steps, now ${written || 'all valid'}`;
+  return `${nothing}${ungradedNote(store.countUngraded(PHASE, arm))}`;
 }
 
 /** Why an arm's training ends with its latest step, be that its last or not; null when it goes on. */
@@ -156,15 +167,14 @@ function minesAfter(settings: RewardedArm, step: number): boolean {
   return settings.reward === 'probe' && settings.adversarial !== undefined && isMiningStep(settings.adversarial, step);
 }
 
-/** @param ungraded of the arm so far */
-function report(progress: Progress, row: StepRow, train: TrainSettings, ungraded: number): void {
+function report(progress: Progress, row: StepRow, train: TrainSettings, notes: string): void {
   const claimed = row.claimedInBand === null ? '' : `, claimed in band ${row.claimedInBand.toFixed(2)}`;
   const clipped = row.clippedShare === 0 ? '' : `, clipped ${percent(row.clippedShare)}`;
   const measured = row.measuredInBand === null ? '' : `, measured in band ${row.measuredInBand.toFixed(2)}`;
   progress.update(
     row.step,
     train.steps,
-    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}${clipped}${ungradedNote(ungraded)}`,
+    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}${clipped}${notes}`,
   );
 }
 

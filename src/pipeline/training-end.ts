@@ -1,7 +1,7 @@
 /** How an arm's training ended, and which checkpoint of it is measured: told by its rows, so the same while it runs, after a kill and in a report. */
 import type { TrainingEnd } from '../report/results.js';
-import { collapseOf, hasSignal, lastTrusted } from '../rl/collapse.js';
-import type { Collapse } from '../rl/collapse.js';
+import { collapseOf, hasSignal, lastTrusted, silentSteps } from '../rl/collapse.js';
+import type { Collapse, StepFigures } from '../rl/collapse.js';
 import type { CheckpointRow } from '../store/rows.js';
 import type { RunStore } from '../store/store.js';
 import { armTrain, isTrained } from './arm-config.js';
@@ -14,15 +14,22 @@ interface Run {
 }
 
 /** What shows after an arm's last step that its training has collapsed. @param ended whether no step follows */
-export function collapseOfArm({ config, store }: Run, arm: string, ended: boolean): Collapse | null {
+export function collapseOfArm(run: Run, arm: string, ended: boolean): Collapse | null {
+  return collapseOf(recentFigures(run, arm), armTrain(run.config.train, run.config.arms[arm]!), ended);
+}
+
+/** An arm's latest steps in a row that it could learn nothing from, as far as the stop rule looks back. */
+export function silentStepsOf(run: Run, arm: string): readonly StepFigures[] {
+  return silentSteps(recentFigures(run, arm));
+}
+
+function recentFigures({ config, store }: Run, arm: string): StepFigures[] {
   const settings = config.arms[arm] as RewardedArm;
-  const { klStop, noSignalStop } = armTrain(config.train, settings);
-  const recent = store.steps(arm).slice(-noSignalStop);
-  const figures = recent.map(({ step, klPerSequence, validity, rewardMean }) => {
+  const recent = store.steps(arm).slice(-armTrain(config.train, settings).noSignalStop);
+  return recent.map(({ step, klPerSequence, validity, rewardMean }) => {
     const signal = hasSignal(store.stepScores(arm, step).map(({ advantage }) => advantage));
     return { step, klPerSequence, validity, signal: signal || isEarnedInFull(settings, rewardMean) };
   });
-  return collapseOf(figures, { klStop, noSignalStop }, ended);
 }
 
 /** Every sample valid and, by a reward of 0 or 1, worth the most there is: that is no collapse. */

@@ -128,13 +128,16 @@ test('says which training collapsed, and what is measured of it, where one has',
 
 test('warnings tell what a figure does not', () => {
   const collapsed = { status: 'collapsed', reason: 'KL of 9.00 nats a sequence, above 8', steps: 23 } as const;
-  const warnings = (evaluatedStep: number) => armWarnings({ ...base, training: { ...collapsed, evaluatedStep } });
+  const warnings = (evaluatedStep: number) =>
+    armWarnings({ ...base, training: { ...collapsed, evaluatedStep } }, '2 unparsable');
   const said = 'arm base: its training collapsed at step 23 (KL of 9.00 nats a sequence, above 8); measured is';
   expect(warnings(20)).toEqual([`${said} the checkpoint of step 20, the last that was trusted`]);
   expect(warnings(23)).toEqual([`${said} the checkpoint of that step, as evaluate.checkpoint asks`]);
   expect(warnings(0)).toEqual([`${said} the generator as it was before training, no checkpoint being trusted`]);
-  expect(armWarnings({ ...base, valid: 0 })).toEqual(['arm base: none of its 4 fresh generations is valid']);
-  expect(armWarnings(base)).toEqual([]);
+  expect(armWarnings({ ...base, valid: 0 }, '4 cut off')).toEqual([
+    'arm base: none of its 4 fresh generations is valid: 4 cut off',
+  ]);
+  expect(armWarnings(base, '2 unparsable')).toEqual([]);
 });
 
 test('numbers as people read them', () => {

@@ -2,16 +2,17 @@
 import { count } from './format.js';
 import type { ArmResult, TrainingEnd } from './results.js';
 
-/** One line each; none for an arm that is as it should be. */
-export function armWarnings({
-  name,
-  training,
-  n,
-  valid,
-}: Pick<ArmResult, 'name' | 'training' | 'n' | 'valid'>): string[] {
+/**
+ * One line each; none for an arm that is as it should be.
+ * @param invalid what its generations are that are not valid, in words
+ */
+export function armWarnings(
+  { name, training, n, valid }: Pick<ArmResult, 'name' | 'training' | 'n' | 'valid'>,
+  invalid: string,
+): string[] {
   return [
     ...(training?.status === 'collapsed' ? [`arm ${name}: ${collapsed(training)}`] : []),
-    ...(valid === 0 ? [`arm ${name}: none of its ${count(n)} fresh generations is valid`] : []),
+    ...(valid === 0 ? [`arm ${name}: none of its ${count(n)} fresh generations is valid: ${invalid}`] : []),
   ];
 }
 

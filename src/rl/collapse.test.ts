@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { collapseOf, hasSignal, lastTrusted } from './collapse.js';
+import { collapseOf, hasSignal, lastTrusted, silentSteps } from './collapse.js';
 import type { StepFigures } from './collapse.js';
 
 const RULES = { klStop: 8, noSignalStop: 3 };
@@ -65,6 +65,12 @@ describe('training has collapsed', () => {
       since: 3,
     });
   });
+});
+
+test('steps in a row without a signal, up to the last', () => {
+  expect(silentSteps(steps('0.=0')).map(({ step }) => step)).toEqual([3, 4]);
+  expect(silentSteps(steps('0.'))).toEqual([]);
+  expect(silentSteps(steps('00'))).toHaveLength(2);
 });
 
 test('what is trusted is the last checkpoint that a step has sampled from before the collapse showed', () => {

@@ -56,8 +56,13 @@ function klAbove(steps: readonly StepFigures[], { klStop }: StopRules): Collapse
   return { reason: `KL of ${last.klPerSequence.toFixed(2)} nats a sequence, above ${klStop}`, since: last.step };
 }
 
+/** The steps at the end in which there was nothing to learn from. */
+export function silentSteps<Step extends Pick<StepFigures, 'signal'>>(steps: readonly Step[]): readonly Step[] {
+  return steps.slice(steps.findLastIndex(({ signal }) => signal) + 1);
+}
+
 function withoutSignal(steps: readonly StepFigures[], { noSignalStop }: StopRules, ended: boolean): Collapse | null {
-  const silent = steps.slice(steps.findLastIndex(({ signal }) => signal) + 1);
+  const silent = silentSteps(steps);
   const [first, last] = [silent[0], silent.at(-1)];
   if (first === undefined || last === undefined) return null;
   if (silent.length < (ended ? Math.min(noSignalStop, last.step) : noSignalStop)) return null;
