@@ -139,6 +139,15 @@ export const configSchema = z
           .lt(0.5)
           .default(0.2)
           .describe('Share of the labels that are held out for the card.'),
+        minimum: z
+          .number()
+          .min(0)
+          .lt(1)
+          .nullable()
+          .default(null)
+          .describe(
+            'Least AUROC on held-out labels: train-probe ends with an error when a probe of the run is below; null: no probe is refused, and one that is no better than chance or a baseline is warned of.',
+          ),
       })
       .describe('The activation probe.'),
     train: trainSchema.prefault({}),

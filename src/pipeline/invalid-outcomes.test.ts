@@ -14,7 +14,7 @@ const ROWS = [
   row('unparsable', 'I am', 'not a program and its input'),
   row('unparsable', 'other', 'another detail'),
   row('runtime_error', 'def f(x):\n    return y', 'NameError: y'),
-  row('os_error', 'x', `${'long '.repeat(60)}`),
+  row('os_error', 'x', 'long '.repeat(60)),
   row('os_error', 'x'),
   row('os_error', 'x'),
 ];

@@ -19,7 +19,7 @@ import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
 import { outcomesInWords } from './invalid-outcomes.js';
 import { minedBy } from './mining.js';
-import { probeReports } from './probe-report.js';
+import { probeCards, probeReports, probeWarnings } from './probe-report.js';
 import { accountOf } from './solver-account.js';
 import { trainingEnd } from './training-end.js';
 
@@ -43,9 +43,10 @@ export function report(folder: string): Results {
       config: run.config,
       topicRules: (run.config['topicRules'] as { readonly version: string }).version,
       ...(account && { solverAccount: account }),
-      warnings: arms.flatMap((arm) =>
-        armWarnings(arm, outcomesInWords(store.tasks({ phase: 'evaluate', arm: arm.name }))),
-      ),
+      warnings: [
+        ...probeWarnings(probeCards(store)),
+        ...arms.flatMap((arm) => armWarnings(arm, outcomesInWords(store.tasks({ phase: 'evaluate', arm: arm.name })))),
+      ],
       arms,
     };
     writeResults(join(folder, 'results.json'), results);

@@ -87,8 +87,17 @@ const data: ReportData = {
       averagePrecision: 0.4,
       calibrationError: 0.02,
       reliability: [{ count: 50, predicted: 0.2, observed: 0.18 }],
+      warnings: [],
     },
-    { name: 'length', features: 'tokens', auroc: 0.6, averagePrecision: 0.2, calibrationError: null, reliability: [] },
+    {
+      name: 'length',
+      features: 'tokens',
+      auroc: 0.6,
+      averagePrecision: 0.2,
+      calibrationError: null,
+      reliability: [],
+      warnings: [],
+    },
   ],
   samples: [
     {
@@ -152,6 +161,13 @@ describe('the report', () => {
     const quiet = reportHtml({ ...data, results: { ...data.results, warnings: [], arms: healthy } });
     expect(quiet).not.toContain('collapsed');
     expect(quiet).not.toContain('>training</th>');
+  });
+
+  test('warns of a probe beside its figures, where there is one to warn of', () => {
+    expect(html).not.toContain('>warning</th>');
+    const [probe, length] = data.probes;
+    const probes = [{ ...probe!, warnings: ['is <no> better', 'is below'] }, length!];
+    expect(reportHtml({ ...data, probes })).toContain('<td>is &lt;no&gt; better; is below</td></tr>');
   });
 
   test('shows how many tokens the clip moved, where it moved any', () => {

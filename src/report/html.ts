@@ -125,16 +125,20 @@ ${table(
 
 function probesSection(probes: readonly ProbeReport[]): string {
   if (probes.length === 0) return '';
+  const doubted = probes.some(({ warnings }) => warnings.length > 0);
   return `<h2>Probes</h2>
 <p class="soft">On labels that were held out from fitting. Baselines read the same tasks and know nothing of the model’s hidden states.</p>
 ${table(
-  ['probe', 'AUROC', 'average precision', 'calibration error', 'features'].map((heading) => ({ heading })),
+  ['probe', 'AUROC', 'average precision', 'calibration error', 'features', ...(doubted ? ['warning'] : [])].map(
+    (heading) => ({ heading }),
+  ),
   probes.map((probe) => [
     probe.name,
     decimal(probe.auroc, 3),
     decimal(probe.averagePrecision, 3),
     decimal(probe.calibrationError, 3),
     probe.features,
+    ...(doubted ? [probe.warnings.join('; ') || MISSING] : []),
   ]),
   4,
 )}

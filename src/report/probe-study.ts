@@ -60,6 +60,10 @@ export interface ProbeStudyReport {
   readonly rows: readonly Row[];
   /** By labels; the last is the choice. */
   readonly curve: readonly Point[];
+  /** What speaks against the choice, a line each. */
+  readonly warnings: readonly string[];
+  /** Whether it beats chance and both baselines. */
+  readonly recommended: boolean;
   /** What to write into the configuration. */
   readonly yaml: string;
 }
@@ -94,7 +98,7 @@ ${candidatesSection(study)}`,
   );
 }
 
-function choiceSection({ curve, yaml, tasks }: ProbeStudyReport): string {
+function choiceSection({ curve, yaml, tasks, warnings, recommended }: ProbeStudyReport): string {
   const chosen = curve.at(-1)!;
   const difference = ({ value, interval }: Estimate) => `${signed(value)} (${interval.map(signed).join(' to ')})`;
   return `<h2>The choice</h2>
@@ -109,7 +113,8 @@ ${table(TEST_HEADINGS, [
   ),
 ])}
 ${byType(chosen)}
-<p>To train the run’s probes on these features:</p>
+${warnings.length === 0 ? '' : `<ul class="summary invalid">${warnings.map((warning) => `<li>${escapeXml(warning)}</li>`).join('\n')}</ul>`}
+<p>${recommended ? 'To train the run’s probes on these features:' : 'So nothing is recommended. To train the run’s probes on these features all the same:'}</p>
 <details open><summary>Settings</summary><pre>${escapeXml(yaml)}</pre></details>`;
 }
 

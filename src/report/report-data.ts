@@ -36,6 +36,8 @@ export interface ProbeReport {
   readonly calibrationError: number | null;
   /** Equal-mass bins on held-out labels; empty for what is not drawn. */
   readonly reliability: readonly ReliabilityBin[];
+  /** What speaks against rewarding by it. */
+  readonly warnings: readonly string[];
 }
 
 export interface SampleTask {
