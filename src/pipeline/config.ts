@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
-import { POOLINGS } from '../lm/request-checks.js';
+import { POOLING_MEANING, POOLINGS } from '../lm/request-checks.js';
 import { DTYPE_SETTINGS } from '../onnx/compute-type.js';
 import { typeRefusal } from '../onnx/provider-types.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
@@ -29,7 +29,7 @@ const bandSchema = z
 
 const featureSchema = z.strictObject({
   layer: z.int().min(0).describe('0: the embeddings; n: the residual stream after layer n.'),
-  pooling: z.enum(POOLINGS).describe('mean over the tokens, or the last token.'),
+  pooling: z.enum(POOLINGS).describe(`Which of a text’s states: ${POOLING_MEANING}.`),
 });
 
 /** A model: a checkpoint folder, or one of the Hugging Face hub that has been pulled. */

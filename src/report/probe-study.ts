@@ -90,7 +90,7 @@ export function probeStudyHtml(study: ProbeStudyReport): string {
     `<h1>${escapeXml(title)}: probe study</h1>
 <p class="soft">${all} labelled tasks, ${decimal(100 * baseRate, 1)}% of them in band (${band.min} to ${band.max} of ${k} attempts);
 ${tasks.train} train, ${tasks.validation} choose, ${tasks.test} test. Probes read the hidden states of ${escapeXml(model.name)}. Features are
-layer and pooling: 0 is the embeddings, n the residual stream after layer n; mean is over the tokens, last is the last token’s.</p>
+layer and pooling: 0 is the embeddings, n the residual stream after layer n; mean is over the tokens after the first, last is the last token’s.</p>
 ${choiceSection(study)}
 ${curveSection(study)}
 ${heatSection(study)}
