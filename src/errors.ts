@@ -10,12 +10,19 @@ export class UserError extends Error {
   }
 }
 
-/** A run that cannot go on: a locked run folder, a full disk, a dead sandbox. One clear line, exit code 1. */
+export interface RunErrorOptions extends ErrorOptions {
+  /** Lines that follow the message: what was found, example by example, where one line cannot tell what to do. */
+  readonly details?: readonly string[];
+}
+
+/** A run that cannot go on: a locked run folder, a full disk, a dead sandbox. One clear line, and details where they help, exit code 1. */
 export class RunError extends Error {
   readonly exitCode = 1;
+  readonly details: readonly string[];
 
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, { details = [], ...options }: RunErrorOptions = {}) {
     super(message, options);
     this.name = 'RunError';
+    this.details = details;
   }
 }

@@ -21,6 +21,7 @@ import { exportGenerator } from '../src/pipeline/export.js';
 import type { Exported } from '../src/pipeline/export.js';
 import { ADAPTER_FILE, writeTrainingCheckpoint } from '../src/rl/checkpoint.js';
 import { sha256OfFile } from '../src/store/files.js';
+import type { StepRow } from '../src/store/rows.js';
 import { RunStore } from '../src/store/store.js';
 import { errorLine, PACKAGE, propelIn, temporaryFolder } from './propel-process.js';
 import { narrowWeights, randomWeights, TINY_LLAMA, tinyCheckpoint } from './tiny-checkpoint.js';
@@ -29,15 +30,22 @@ const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'] as con
 const fixture = (family: string): string => fileURLToPath(new URL(`../src/lm/fixtures/${family}`, import.meta.url));
 const GENERATOR = join(PACKAGE, 'data/micro-world/generator');
 
-/** A run folder whose arm `propel` was trained from `policy` for as many steps as it has adapters, the last steps' checkpoints there. */
-function plantRun(policy: string, adapters: Readonly<Record<number, Adapter>>): string {
+const KL_STOP = 8;
+
+/**
+ * A run folder whose arm `propel` was trained from `policy` up to the last step that has an adapter, and is too far from its start from
+ * `collapsedAt` on.
+ */
+function plantRun(policy: string, adapters: Readonly<Record<number, Adapter>>, collapsedAt = Infinity): string {
   const folder = join(temporaryFolder(), 'run');
   const store = RunStore.open(folder);
   store.startRun({
     seed: 0,
     config: {
       models: { policy, reference: policy, solver: null },
-      arms: { base: { reward: 'none' }, propel: { reward: 'probe' } },
+      arms: { base: { reward: 'none' }, propel: { reward: 'valid' } },
+      train: { klStop: KL_STOP, noSignalStop: 10, lora: {} },
+      evaluate: { checkpoint: 'trusted' },
       modelHashes: { policy: checkpointHash(policy) },
       policyHashes: {},
     },
@@ -49,9 +57,28 @@ function plantRun(policy: string, adapters: Readonly<Record<number, Adapter>>): 
     const sha256 = sha256OfFile(join(folder, path, ADAPTER_FILE));
     store.insertCheckpoint({ arm: 'propel', step: Number(step), path, sha256 });
   }
+  const steps = Math.max(...Object.keys(adapters).map(Number));
+  for (let step = 1; step <= steps; step++) store.insertStep(plantedStep(step, step < collapsedAt ? 1 : KL_STOP + 1));
   store.finishPhase('train-generator', 'propel', 0);
   store.close();
   return folder;
+}
+
+function plantedStep(step: number, klPerSequence: number): StepRow {
+  const seconds = { proposeSeconds: 0, checkSeconds: 0, scoreSeconds: 0, updateSeconds: 0 };
+  const learnt = { gradientNorm: 1, loss: 0, entropy: 1, clippedShare: 0 };
+  const measured = { claimedInBand: null, measuredInBand: null, solverTrials: 0 };
+  return {
+    arm: 'propel',
+    step,
+    rewardMean: 1,
+    rewardSd: 0,
+    validity: 1,
+    klPerSequence,
+    ...learnt,
+    ...measured,
+    ...seconds,
+  };
 }
 
 function exported(run: string, options: { merge: boolean; step?: number }): Exported {
@@ -258,6 +285,25 @@ describe('the command', () => {
     const same = ['tokenizer.json', 'tokenizer_config.json', 'config.json'];
     for (const file of same) expect(readFileSync(join(out, file))).toEqual(readFileSync(join(GENERATOR, file)));
   });
+
+  it(
+    'writes what was measured of an arm whose training collapsed, another checkpoint only when it is named',
+    LONG,
+    () => {
+      const exporting = (run: string, ...args: string[]) =>
+        propelIn(temporaryFolder(), ['export', run, '--arm', 'propel', '--out', 'out', ...args]);
+      // The samples of step 10 are of the policy after step 9; a later step has sampled from that after step 5.
+      const late = plantRun(GENERATOR, adapters, 10);
+      expect(exporting(late).stdout).toContain('arm propel after step 5, an adapter of');
+      expect(exporting(late, '--step', '10').stdout).toContain('arm propel after step 10, an adapter of');
+      const early = exporting(plantRun(GENERATOR, { 5: adapters[5], 6: adapters[10] }, 6));
+      expect(early.code).toBe(2);
+      expect(errorLine(early)).toBe(
+        'propel: arm propel: its training collapsed before there was a checkpoint to trust, and what was measured is the untrained generator; ' +
+          '--step exports one all the same: 5, 6',
+      );
+    },
+  );
 
   it('names a model of the hub’s cache by its id and commit', () => {
     const commit = 'c'.repeat(40);

@@ -164,12 +164,40 @@ describe('a sandbox that does not start', () => {
   });
 });
 
-it('a generator that does not give enough labels', () => {
-  const line = failure(label('few', ...sets({ 'label.tasks': 100, 'label.batch': 8, 'label.maxGenerations': 8 })));
-  expect(line).toMatch(
-    /^propel: 8 generations gave \d labels of 100: raise label\.maxGenerations or lower label\.tasks, and start over with --fresh$/,
-  );
-  expect(contentsOf(join(folder, 'few'))).toEqual(['propel.db']);
+describe('a generator that does not give enough labels', () => {
+  /** The lines of a run that fails and says why in more than one. */
+  function failureBlock(args: readonly string[]): string[] {
+    const { code, stdout, stderr } = propelIn(folder, args);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const lines = stderr.trimEnd().split('\n');
+    return lines.slice(lines.findIndex((line) => line.startsWith('propel: ')));
+  }
+
+  it('in as many generations as it may', () => {
+    const args = label('few', ...sets({ 'label.tasks': 100, 'label.batch': 8, 'label.maxGenerations': 8 }));
+    const [line] = failureBlock(args);
+    expect(line).toMatch(
+      /^propel: 8 generations gave \d labels of 100: mend what is told below, or raise label\.maxGenerations or lower label\.tasks, and start over with --fresh$/,
+    );
+    expect(contentsOf(join(folder, 'few'))).toEqual(['propel.db']);
+  });
+
+  it('because it writes nothing valid: it stops early, with what it wrote and what to try, and does so again at once', () => {
+    const settings = sets({ 'policy.maxNewTokens': 3, 'label.tasks': 100, 'label.batch': 32, 'label.giveUpAfter': 64 });
+    const args = ['label', '--json', '--out', 'mute', ...settings, ...sets({ 'label.maxGenerations': 1000 })];
+    const block = failureBlock(args);
+    expect(block).toEqual([
+      expect.stringMatching(
+        /^propel: 64 generations gave 0 labels of 100, 0 valid \(at most 5\.7%, 95%\), too few for label\.maxGenerations = 1,000 to be enough: /,
+      ),
+      '  64 of 64 (100%) cut off, as: no end within 3 tokens',
+      expect.stringMatching(/^ {6}wrote {2}"def f\(/),
+      expect.stringMatching(/^ {6}try {4}completions do not end in time: raise policy\.maxNewTokens/),
+    ]);
+    expect(batches('mute')).toEqual([0, 1]);
+    expect(failureBlock(args)).toEqual(block);
+    expect(batches('mute')).toEqual([0, 1]);
+  });
 });
 
 it('a run folder that another process holds', () => {

@@ -5,6 +5,8 @@ import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ImportSummary } from '../src/pipeline/label-from.js';
 import type { StudySummary } from '../src/pipeline/probe-study.js';
+import type { ProbeSummary } from '../src/pipeline/train-probe.js';
+import { seededRandom } from '../src/metrics/random.js';
 import type { TaskRow } from '../src/store/rows.js';
 import { RunStore } from '../src/store/store.js';
 import { errorLine, propelIn, sets, temporaryFolder } from './propel-process.js';
@@ -188,6 +190,47 @@ describe('labels from a file', () => {
   });
 });
 
+describe('labels that nothing can be learnt from', () => {
+  const random = seededRandom('labels by chance');
+  const out = (...args: string[]) => [...args, '--out', 'chance', ...SHORT];
+  const LABELS = 118;
+
+  beforeAll(() => {
+    // In band by chance, whatever the task.
+    const rows = exported.slice(0, LABELS).map((row) => ({ ...row, passes: random() < 0.4 ? 2 : 8 }));
+    attemptsFile('chance.jsonl', rows);
+    propel(out('label', '--from', 'chance.jsonl'));
+  }, 300_000);
+
+  it('make probes that are refused below probe.minimum, with nothing kept', () => {
+    const ended = propelIn(folder, out('train-probe', '--fresh', ...sets({ 'probe.minimum': 0.95 })));
+    expect(ended.code).toBe(1);
+    expect(errorLine(ended)).toMatch(
+      /^propel: probe-0 has AUROC 0\.\d+ \(.*\) on \d+ held-out labels.*, below probe\.minimum = 0\.95: label more tasks, .*; no probe was kept$/,
+    );
+    expect(reading('chance', (store) => store.probes())).toEqual([]);
+  }, 300_000);
+
+  it('make probes that are warned of: on standard error, in their cards, and by a study that recommends nothing', () => {
+    const { code, stdout, stderr } = propelIn(folder, out('train-probe', '--json', '--fresh'));
+    expect(code).toBe(0);
+    const { probes, warnings } = JSON.parse(stdout) as ProbeSummary;
+    const [first] = probes;
+    expect(first!.heldOut.auroc.interval[0]).toBeLessThan(0.5);
+    expect(first!.warnings![0]).toMatch(/^is no better than chance: AUROC /);
+    expect(warnings[0]).toBe(`probe-0 ${first!.warnings![0]}`);
+    expect(stderr).toContain(`warning: ${warnings[0]}\n`);
+    const card = JSON.parse(readFileSync(join(folder, 'chance/probes/probe-0.json'), 'utf8')) as { warnings: string[] };
+    expect(card.warnings).toEqual(first!.warnings);
+
+    const study = propelIn(folder, out('train-probe', '--sweep', '--layers', '3'));
+    expect(study.code).toBe(0);
+    expect(study.stdout).toContain('nothing is recommended, as the warnings say');
+    expect(study.stderr).toMatch(/^warning: the chosen probe, .* is no better than chance: AUROC /m);
+    expect(readFileSync(join(folder, 'chance/probe-study.html'), 'utf8')).toContain('So nothing is recommended.');
+  }, 300_000);
+});
+
 describe('a study of probes', () => {
   const command = ['train-probe', '--sweep', '--out', 'own', ...SHORT];
 
@@ -210,7 +253,7 @@ describe('a study of probes', () => {
 
   it('prints the choice and the settings for it', () => {
     const printed = propel([...command, '--layers', '3', '--label-counts', '100']);
-    expect(printed).toContain('to train on what was chosen, write into the configuration');
+    expect(printed).toMatch(/to train on what was chosen(, write into the configuration| all the same)/);
     expect(printed).toMatch(/^100 labels +\d+ /m);
   }, 300_000);
 

@@ -21,6 +21,11 @@ describe('messages', () => {
     expect(messageOf(new UserError('line 3:\n  not valid\n'), false)).toBe('line 3: not valid');
   });
 
+  it('have their details on lines of their own', () => {
+    const error = new RunError('nothing\nvalid', { details: ['  2 unparsable', '    try  this'] });
+    expect(messageOf(error, false)).toBe('nothing valid\n  2 unparsable\n    try  this');
+  });
+
   it('say how to see more of an error that nobody foresaw', () => {
     expect(messageOf(new TypeError('x is not a function'), false)).toBe(
       'x is not a function (unexpected; set PROPEL_DEBUG=1 for the stack)',

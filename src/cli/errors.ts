@@ -13,11 +13,12 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof UserError || error instanceof RunError ? error.exitCode : 1;
 }
 
-/** One line; with `PROPEL_DEBUG` set, the stack and the causes too. */
+/** One line, and an error's details a line each; with `PROPEL_DEBUG` set, the stack and the causes too. */
 export function messageOf(error: unknown, debug = process.env['PROPEL_DEBUG'] !== undefined): string {
   if (!(error instanceof Error)) return oneLine(String(error));
   if (debug) return withCauses(error);
-  const isExpected = error instanceof UserError || error instanceof RunError || error instanceof Stopped;
+  if (error instanceof RunError) return [oneLine(error.message), ...error.details].join('\n');
+  const isExpected = error instanceof UserError || error instanceof Stopped;
   return isExpected
     ? oneLine(error.message)
     : `${oneLine(error.message)} (unexpected; set PROPEL_DEBUG=1 for the stack)`;

@@ -4,7 +4,7 @@ import { evaluate } from '../pipeline/evaluate.js';
 import { inBegunRun } from '../pipeline/run.js';
 import { report } from '../pipeline/report.js';
 import { armsTable } from '../report/table.js';
-import { printJson, printLines } from './output.js';
+import { printJson, printLines, printWarnings } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
 import type { RunFlags } from './run-options.js';
 
@@ -19,6 +19,7 @@ export function register(program: Command): void {
       const options = runOptions(configuration, flags);
       await inBegunRun(options, 'evaluate', evaluate);
       const results = report(options.folder);
+      printWarnings(results.warnings);
       if (flags.json) return printJson(results);
       printLines([armsTable(results.arms, process.stdout.columns)]);
     });

@@ -29,7 +29,11 @@ export function register(program: Command): void {
     .description('write a trained generator as a PEFT adapter, or merged into a plain checkpoint')
     .argument('[folder]', 'run folder', 'runs/azr-micro')
     .requiredOption('--arm <name>', 'the arm whose generator to write')
-    .option('--step <n>', 'a step that has a checkpoint (default: the last)', positiveInteger)
+    .option(
+      '--step <n>',
+      'a step that has a checkpoint (default: the one that is measured: the last, of a collapsed arm the last trusted)',
+      positiveInteger,
+    )
     .requiredOption('--out <folder>', 'folder to write', folderName)
     .option('--merge', 'merge the adapter into the weights of its base')
     .option('--json', 'print one JSON document on standard output')

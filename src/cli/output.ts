@@ -9,6 +9,11 @@ export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
+/** What must not be overlooked, on standard error, where it neither mixes with `--json` nor ends up in a file of the table. */
+export function printWarnings(warnings: readonly string[]): void {
+  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+}
+
 /** Rows with their columns aligned to the left. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length));

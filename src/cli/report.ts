@@ -5,7 +5,7 @@ import { isComparisonFolder, reportComparisonAgain } from '../pipeline/compare-r
 import { report } from '../pipeline/report.js';
 import { claimLines, comparisonTable } from '../report/comparison-table.js';
 import { armsTable } from '../report/table.js';
-import { printJson } from './output.js';
+import { printJson, printWarnings } from './output.js';
 
 export function register(program: Command): void {
   program
@@ -23,6 +23,7 @@ export function register(program: Command): void {
         return;
       }
       const results = report(folder);
+      printWarnings(results.warnings);
       if (flags.json) return printJson(results);
       process.stdout.write(`${armsTable(results.arms, process.stdout.columns)}\n\n${html}\n`);
     });

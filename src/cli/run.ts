@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { run } from '../pipeline/run.js';
 import { describeAccount } from '../pipeline/solver-account.js';
 import { armsTable } from '../report/table.js';
-import { printJson } from './output.js';
+import { printJson, printWarnings } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
 import type { RunFlags } from './run-options.js';
 
@@ -14,7 +14,8 @@ export function register(program: Command): void {
     .addHelpText(
       'after',
       `
-Stopped at any moment and started again, it goes on where it was.
+Stopped at any moment and started again, it goes on where it was. An arm whose training collapses (train.klStop, train.noSignalStop) is a
+result and no failure: the exit code is 0, and table, report, results.json and a warning on standard error say so.
 
 Examples:
   propel run                                     the embedded default, into runs/azr-micro
@@ -25,6 +26,7 @@ Examples:
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);
       const results = await run(options);
+      printWarnings(results.warnings);
       if (flags.json) return printJson(results);
       process.stdout.write(`\n${armsTable(results.arms, process.stdout.columns)}\n\n`);
       if (results.solverAccount) process.stdout.write(`${describeAccount(results.solverAccount)}\n\n`);

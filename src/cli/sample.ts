@@ -1,7 +1,7 @@
 /** `propel sample`: fresh tasks from a run's generator, checked by the sandbox. */
 import type { Command } from 'commander';
 import { UserError } from '../errors.js';
-import { sampleTasks, type SampledTask } from '../pipeline/sample.js';
+import { sampleTasks, type SampledTask, warnOfNone } from '../pipeline/sample.js';
 import { Workspace } from '../pipeline/workspace.js';
 import { createProgress } from './progress.js';
 import { nonNegativeInteger, positiveInteger } from './options.js';
@@ -50,6 +50,8 @@ export function register(program: Command): void {
           );
         }
         const tasks = await sampleTasks(workspace, flags.arm, count, stream);
+        const [warning, ...details] = warnOfNone(tasks);
+        if (warning !== undefined) process.stderr.write(`warning: ${[warning, ...details].join('\n')}\n`);
         if (flags.json)
           return printJson({
             arm: flags.arm,

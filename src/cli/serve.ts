@@ -8,7 +8,7 @@ import { openRewardScorer } from '../pipeline/reward-scorer.js';
 import { startRewardServer } from '../server/reward-server.js';
 import type { RunningServer } from '../server/reward-server.js';
 import { portNumber, positiveInteger, sandboxOption } from './options.js';
-import { printJson } from './output.js';
+import { printJson, printWarnings } from './output.js';
 import { createProgress } from './progress.js';
 import { DEFAULT_CONFIGURATION, setOption } from './run-options.js';
 
@@ -80,7 +80,7 @@ Examples:
       ]);
       const { probe: probes, reference, host, port, endToken: specialTokens } = options;
       const scorer = await openRewardScorer({ config, probes, reference, specialTokens, progress: createProgress });
-      for (const warning of scorer.warnings) process.stderr.write(`warning: ${warning}\n`);
+      printWarnings(scorer.warnings);
       const server = await startRewardServer(scorer, {
         host,
         port,

@@ -4,7 +4,8 @@ import { ungradedNote } from '../pipeline/progress.js';
 import { trainGenerator } from '../pipeline/train-generator.js';
 import { inBegunRun } from '../pipeline/run.js';
 import { count } from '../report/format.js';
-import { printJson, printLines } from './output.js';
+import { collapsed } from '../report/warnings.js';
+import { printJson, printLines, printWarnings } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
 import type { RunFlags } from './run-options.js';
 
@@ -18,11 +19,16 @@ export function register(program: Command): void {
     .action(async (configuration: string, flags: RunFlags) => {
       const options = runOptions(configuration, flags);
       const arms = await inBegunRun(options, 'train-generator', trainGenerator);
+      printWarnings(
+        arms.flatMap(({ arm, training }) =>
+          training.status === 'collapsed' ? [`arm ${arm}: ${collapsed(training)}`] : [],
+        ),
+      );
       if (flags.json) return printJson({ arms });
       printLines(
         arms.map(
           ({ arm, steps, validity, klPerSequence, solverTrials, ungraded, checkpoint }) =>
-            `${arm}: ${steps} steps, valid ${validity.toFixed(2)}, KL ${klPerSequence.toFixed(2)} nats a sequence, ${count(solverTrials)} solver trials${ungradedNote(ungraded)}, ${checkpoint}`,
+            `${arm}: ${steps} steps, valid ${validity.toFixed(2)}, KL ${klPerSequence.toFixed(2)} nats a sequence, ${count(solverTrials)} solver trials${ungradedNote(ungraded)}, ${checkpoint ?? 'no checkpoint that is trusted'}`,
         ),
       );
     });

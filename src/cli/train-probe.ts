@@ -9,7 +9,7 @@ import { trainProbe } from '../pipeline/train-probe.js';
 import { decimal } from '../report/format.js';
 import { featuresName } from '../report/probe-study.js';
 import { nonNegativeInteger, positiveInteger } from './options.js';
-import { alignColumns, printJson, printLines } from './output.js';
+import { alignColumns, printJson, printLines, printWarnings } from './output.js';
 import { runOptions, withRunOptions } from './run-options.js';
 import type { RunFlags } from './run-options.js';
 
@@ -55,15 +55,14 @@ export function register(program: Command): void {
 
 async function train(configuration: string, flags: RunFlags): Promise<void> {
   const summary = await inBegunRun(runOptions(configuration, flags), 'train-probe', trainProbe);
+  printWarnings(summary.warnings);
   if (flags.json) return printJson(summary);
-  const rows = summary.probes.flatMap(({ name, heldOut, baselines }) => [
-    { name, heldOut },
-    { name: '  length alone', heldOut: baselines.length.heldOut },
-    { name: '  token n-grams alone', heldOut: baselines.ngram.heldOut },
+  const rows = summary.probes.flatMap(({ name, heldOut, baselines, warnings }) => [
+    [name, ...cells(heldOut), ...(warnings === undefined ? [] : ['see the warnings'])],
+    ['  length alone', ...cells(baselines.length.heldOut)],
+    ['  token n-grams alone', ...cells(baselines.ngram.heldOut)],
   ]);
-  printLines(
-    alignColumns([['on held-out labels', ...METRICS], ...rows.map(({ name, heldOut }) => [name, ...cells(heldOut)])]),
-  );
+  printLines(alignColumns([['on held-out labels', ...METRICS], ...rows]));
 }
 
 async function sweep(configuration: string, flags: TrainProbeFlags): Promise<void> {
@@ -73,6 +72,7 @@ async function sweep(configuration: string, flags: TrainProbeFlags): Promise<voi
     layers: flags.layers ?? null,
     labelCounts: flags.labelCounts ?? null,
   });
+  printWarnings(study.warnings);
   if (flags.json) return printJson(study);
   printStudy(study);
 }
@@ -80,7 +80,7 @@ async function sweep(configuration: string, flags: TrainProbeFlags): Promise<voi
 /** Candidates shown of a study. */
 const SHOWN = 8;
 
-function printStudy({ rows, curve, tasks, yaml }: StudySummary): void {
+function printStudy({ rows, curve, tasks, recommended, yaml }: StudySummary): void {
   const chosen = curve.at(-1)!;
   const best = rows.filter(({ labels, kind }) => labels === chosen.labels && kind === 'probe').slice(0, SHOWN);
   printLines([
@@ -101,7 +101,9 @@ function printStudy({ rows, curve, tasks, yaml }: StudySummary): void {
       ]),
     ]),
     '',
-    'to train on what was chosen, write into the configuration and run propel train-probe --fresh:',
+    !recommended
+      ? 'nothing is recommended, as the warnings say; to train on what was chosen all the same:'
+      : 'to train on what was chosen, write into the configuration and run propel train-probe --fresh:',
     yaml.trimEnd(),
   ]);
 }

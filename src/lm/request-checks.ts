@@ -39,11 +39,15 @@ export interface Completion {
 export interface HiddenRequest {
   readonly sequences: readonly (readonly number[])[];
   readonly layers: readonly number[];
-  /** Mean over the tokens after the first, or the last token's state. */
   readonly poolings: readonly Pooling[];
 }
 
 export const POOLINGS = ['mean', 'last'] as const;
+/**
+ * What the poolings are of a sequence's states; of a single token both are its own. The first token is left out of the mean, be it a begin
+ * token or not: models that begin with one put much attention on it, and its state says little of the text.
+ */
+export const POOLING_MEANING = 'mean is over the tokens after the first, last is the last token’s';
 export type Pooling = (typeof POOLINGS)[number];
 
 /** @throws UserError when a sequence is empty, too long with `room` tokens to come, or holds an id that is no token. */

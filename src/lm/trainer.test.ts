@@ -236,6 +236,16 @@ describe('a trainer', () => {
     await trainer.release();
   });
 
+  it('refuses a KL without a reference, rather than take its probabilities for 1', async () => {
+    const trainer = await newTrainer(TINY_LLAMA, LAYOUT);
+    const batch = { ...batchOf(rows), referenceLogProbs: null };
+    await expect(trainer.accumulate(batch, { ...LOSS, tokens })).rejects.toThrow(RangeError);
+    await expect(trainer.accumulate(batch, { ...LOSS, tokens })).rejects.toThrow(
+      "a KL of weight 0.1 needs the reference's log-probabilities",
+    );
+    await trainer.release();
+  });
+
   it('refuses sequences longer than the model’s positions', async () => {
     const trainer = await newTrainer(TINY_LLAMA, LAYOUT);
     await expect(trainer.accumulate(batchOf(rows, 33), { ...LOSS, tokens })).rejects.toMatchObject({

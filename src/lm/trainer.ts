@@ -18,6 +18,7 @@ export interface PolicyBatch extends TokenBatch {
   readonly advantages: Float32Array;
   /** log π_old of the rollout; null takes π itself, as supervised training and a first on-policy step do. */
   readonly oldLogProbs: Float32Array | null;
+  /** log π_ref; null where no KL is asked for. */
   readonly referenceLogProbs: Float32Array | null;
 }
 
@@ -122,10 +123,17 @@ export class Trainer {
     return new Trainer([sessions, owned], [update, updateAfterPrefix], [adamW, accumulate], shapes, state);
   }
 
-  /** Add a micro-batch's gradients. @returns its share of the loss and the log-probabilities it computed. */
+  /**
+   * Add a micro-batch's gradients. @returns its share of the loss and the log-probabilities it computed.
+   * @throws RangeError when a KL is asked for without a reference's log-probabilities
+   */
   async accumulate(batch: PolicyBatch, loss: LossSettings): Promise<LossReport> {
     const { config } = this.#sessions.checkpoint;
     checkLength(config, (batch.prefix?.length ?? 0) + batch.time);
+    // Zeros in their place would pull every token's probability towards 1.
+    if (batch.referenceLogProbs === null && loss.kl !== 0) {
+      throw new RangeError(`a KL of weight ${loss.kl} needs the reference's log-probabilities`);
+    }
     const rows = batchRows(batch, config.heads / config.kvHeads);
     const zeros = new Float32Array(batch.batch * batch.time);
     const given = (values: Float32Array | null) => floats(rows.pack(values ?? zeros), rows.shape);

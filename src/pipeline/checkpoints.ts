@@ -7,6 +7,7 @@ import type { TrainerState } from '../lm/trainer.js';
 import { ADAPTER_FILE, readTrainingCheckpoint } from '../rl/checkpoint.js';
 import { sha256OfFile } from '../store/files.js';
 import type { CheckpointRow } from '../store/rows.js';
+import { evaluatedCheckpoint } from './training-end.js';
 import type { Workspace } from './workspace.js';
 
 /** Folder of a checkpoint, relative to the run folder. */
@@ -55,10 +56,13 @@ export function requireTrained({ config, store }: Pick<Workspace, 'config' | 'st
   throw new UserError(`arm ${arm} is not trained yet: run 'propel train-generator' first`);
 }
 
-/** The adapter of an arm at the end of its training; null for an arm that is not trained. @throws UserError when training is not done. */
+/**
+ * The adapter of an arm that is measured and sampled: the last, or of a collapsed training the one that `evaluate.checkpoint` names; null for
+ * the generator as it is without one. @throws UserError when training is not done.
+ */
 export async function trainedAdapter(workspace: Workspace, arm: string): Promise<Adapter | null> {
   requireTrained(workspace, arm);
-  const checkpoint = workspace.store.lastCheckpoint(arm);
+  const checkpoint = evaluatedCheckpoint(workspace, arm);
   if (!checkpoint) return null;
   return readAdapter(verifiedCheckpoint(workspace, checkpoint), (await workspace.policy(arm)).config);
 }

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { toJSONSchema } from 'zod';
 import { UserError } from '../errors.js';
 import { armTrain } from './arm-config.js';
 import { loadConfig } from './config-file.js';
-import { ensembleSize, phasesNeeded } from './config.js';
+import { configSchema, ensembleSize, phasesNeeded } from './config.js';
 import { rescoredSteps } from './evaluate.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'propel-config-'));
@@ -22,6 +23,11 @@ function refusal(work: () => unknown): string {
   }
   throw new Error('nothing was refused');
 }
+
+it('documents the poolings as the engine computes them: the mean leaves the first token out', () => {
+  const schema = JSON.stringify(toJSONSchema(configSchema, { io: 'input' }));
+  expect(schema).toContain('mean is over the tokens after the first, last is the last token’s');
+});
 
 describe('loadConfig', () => {
   it('reads the embedded default', () => {

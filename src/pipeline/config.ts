@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
-import { POOLINGS } from '../lm/request-checks.js';
+import { POOLING_MEANING, POOLINGS } from '../lm/request-checks.js';
 import { DTYPE_SETTINGS } from '../onnx/compute-type.js';
 import { typeRefusal } from '../onnx/provider-types.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
@@ -29,7 +29,7 @@ const bandSchema = z
 
 const featureSchema = z.strictObject({
   layer: z.int().min(0).describe('0: the embeddings; n: the residual stream after layer n.'),
-  pooling: z.enum(POOLINGS).describe('mean over the tokens, or the last token.'),
+  pooling: z.enum(POOLINGS).describe(`Which of a text’s states: ${POOLING_MEANING}.`),
 });
 
 /** A model: a checkpoint folder, or one of the Hugging Face hub that has been pulled. */
@@ -117,6 +117,9 @@ export const configSchema = z
         tasks: count('Labelled tasks to gather.').default(1500),
         batch: count('Generations in a batch.').default(128),
         maxGenerations: count('Give up when so many generations have not given enough labels.').default(20_000),
+        giveUpAfter: count(
+          'Generations from which on to give up before maxGenerations, as soon as even the upper end of the 95% interval of validity would not give enough labels in those that are left.',
+        ).default(256),
       })
       .prefault({}),
     probe: z
@@ -141,6 +144,15 @@ export const configSchema = z
           .lt(0.5)
           .default(0.2)
           .describe('Share of the labels that are held out for the card.'),
+        minimum: z
+          .number()
+          .min(0)
+          .lt(1)
+          .nullable()
+          .default(null)
+          .describe(
+            'Least AUROC on held-out labels: train-probe ends with an error when a probe of the run is below; null: no probe is refused, and one that is no better than chance or a baseline is warned of.',
+          ),
       })
       .describe('The activation probe.'),
     train: trainSchema.prefault({}),
@@ -154,6 +166,12 @@ export const configSchema = z
           .min(0)
           .default(10)
           .describe('Re-score the tasks of every n-th training step by the solver, for the report; 0: none.'),
+        checkpoint: z
+          .enum(['trusted', 'last'])
+          .default('trusted')
+          .describe(
+            'Which generator of an arm whose training collapsed (train.klStop, train.noSignalStop) is measured, sampled and exported. trusted: the last checkpoint that a step sampled from before the collapse showed, the untrained generator where there is none; last: the last one, as it is.',
+          ),
       })
       .prefault({}),
   })

@@ -12,6 +12,7 @@ import { requireTrained, trainedAdapter } from './checkpoints.js';
 import { openArmProbes, scoreTasks } from './probe-scores.js';
 import { taskText } from './diversity.js';
 import { ungradedNote } from './progress.js';
+import { outcomesInWords } from './invalid-outcomes.js';
 import { propose } from './propose.js';
 import type { Workspace } from './workspace.js';
 
@@ -77,7 +78,8 @@ async function evaluateArm(workspace: Workspace, arm: string, adapter: Adapter |
   const summary = summariseEvaluation(armGenerations(workspace, arm), config.band);
   progress.update(generations, generations);
   const { n, frontier, ungraded } = summary;
-  progress.done(`${frontier} of ${n - ungraded} in band${ungradedNote(ungraded)}`);
+  const none = summary.valid === 0 ? `, none valid: ${outcomesInWords(store.tasks({ phase: PHASE, arm }))}` : '';
+  progress.done(`${frontier} of ${n - ungraded} in band${none}${ungradedNote(ungraded)}`);
 }
 
 /** An arm's fresh generations with their pass counts, in the order they were written. */

@@ -17,6 +17,7 @@ import type { Config } from './config.js';
 import { policySetting } from './model-folders.js';
 import type { ModelHashes } from './model-folders.js';
 import { findModel } from './models.js';
+import { evaluatedCheckpoint } from './training-end.js';
 
 /** What a checkpoint has beside its weights, as far as the base has it. */
 const SMALL_FILES = [
@@ -38,7 +39,7 @@ export interface ExportOptions {
   /** The run's folder. */
   readonly run: string;
   readonly arm: string;
-  /** A step that has a checkpoint; undefined: the last one that has. */
+  /** A step that has a checkpoint; undefined: the one that is measured, while training goes on the last one. */
   readonly step?: number | undefined;
   /** Where to write; a folder that is there already must be empty. */
   readonly out: string;
@@ -56,7 +57,7 @@ export interface ExportedFile {
 export interface Exported {
   readonly arm: string;
   readonly step: number;
-  /** Whether the arm's training has ended, so that its last checkpoint is what was evaluated. */
+  /** Whether the arm's training has ended, so that what was evaluated is known. */
   readonly trained: boolean;
   readonly kind: 'adapter' | 'checkpoint';
   /** The model that the adapter belongs to: its hub id, or its folder. */
@@ -110,9 +111,18 @@ function findCheckpoint(store: RunStore, run: Run, arm: string, step: number | u
         : `the run has no arm '${arm}', but ${arms.join(', ')}`,
     );
   }
-  const found = step === undefined ? checkpoints.at(-1) : checkpoints.find((checkpoint) => checkpoint.step === step);
-  if (found !== undefined) return found;
   const steps = checkpoints.map((checkpoint) => checkpoint.step).join(', ');
+  if (step === undefined) {
+    if (!store.phaseFinished('train-generator', arm)) return checkpoints.at(-1)!;
+    const evaluated = evaluatedCheckpoint({ config: run.config as unknown as Config, store }, arm);
+    if (evaluated !== null) return evaluated;
+    throw new UserError(
+      `arm ${arm}: its training collapsed before there was a checkpoint to trust, and what was measured is the untrained generator; ` +
+        `--step exports one all the same: ${steps}`,
+    );
+  }
+  const found = checkpoints.find((checkpoint) => checkpoint.step === step);
+  if (found !== undefined) return found;
   throw new UserError(`arm ${arm} has no checkpoint of step ${step}, but of ${steps}`);
 }
 

@@ -2,7 +2,9 @@
 import { RunError, UserError } from '../errors.js';
 import { inBand } from '../metrics/frontier.js';
 import { wilsonInterval } from '../metrics/interval.js';
+import { count, percent } from '../report/format.js';
 import { attemptTasks, insertAttempted } from './attempts.js';
+import { describeOutcomes } from './invalid-outcomes.js';
 import { ungradedNote } from './progress.js';
 import { propose } from './propose.js';
 import { accountOf } from './solver-account.js';
@@ -30,7 +32,10 @@ export const PHASE = 'label';
 /** Among a run's versions: the file that its labels are imported from. */
 export const LABELS_FROM = 'labelsFrom';
 
-/** Gather labels until there are `label.tasks`, batch by batch. @throws RunError when `label.maxGenerations` did not give enough. */
+/**
+ * Gather labels until there are `label.tasks`, batch by batch.
+ * @throws RunError when `label.maxGenerations` did not give enough, or will not by all that the first ones say; it tells what was written instead
+ */
 export async function label(workspace: Workspace): Promise<LabelSummary> {
   const { config, store } = workspace;
   if (!store.phaseFinished(PHASE, '')) {
@@ -46,11 +51,7 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
     await workspace.solver();
     for (let batch = store.batches(PHASE, '').length; labelled < config.label.tasks; batch++) {
       workspace.checkpoint();
-      if (batch * config.label.batch >= config.label.maxGenerations) {
-        throw new RunError(
-          `${batch * config.label.batch} generations gave ${labelled} labels of ${config.label.tasks}: raise label.maxGenerations or lower label.tasks, and start over with --fresh`,
-        );
-      }
+      requireReach(workspace, batch * config.label.batch, labelled);
       const started = performance.now();
       const key = { phase: PHASE, arm: '', batch } as const;
       const proposals = await propose(workspace, {
@@ -88,10 +89,44 @@ export async function label(workspace: Workspace): Promise<LabelSummary> {
   return summariseLabels(workspace);
 }
 
-/** Up to `count` of them, spread evenly: the kinds of a batch stand one after another, and all have their share. */
-export function spread<Item>(items: readonly Item[], count: number): Item[] {
-  if (count >= items.length) return [...items];
-  return Array.from({ length: count }, (_, i) => items[Math.floor((i * items.length) / count)]!);
+/** How far labelling is. */
+export interface Gathered {
+  readonly generations: number;
+  readonly valid: number;
+  readonly labelled: number;
+}
+
+/**
+ * The labels that the generations left would give in all if validity were the upper end of its Wilson 95% interval: where these are too few,
+ * more generations are wasted.
+ */
+export function labelsInReach({ generations, valid, labelled }: Gathered, maxGenerations: number): number {
+  const [, validity] = wilsonInterval(valid, generations);
+  return labelled + validity * Math.max(0, maxGenerations - generations);
+}
+
+/** @throws RunError when there will not be enough labels */
+function requireReach({ config, store }: Workspace, generations: number, labelled: number): void {
+  const { tasks, maxGenerations, giveUpAfter } = config.label;
+  const isSpent = generations >= maxGenerations;
+  if (!isSpent && generations < giveUpAfter) return;
+  const valid = store.countTasks({ phase: PHASE, valid: true });
+  if (!isSpent && labelsInReach({ generations, valid, labelled }, maxGenerations) >= tasks) return;
+  const [, upper] = wilsonInterval(valid, generations);
+  const why = isSpent
+    ? ''
+    : `, ${valid} valid (at most ${percent(upper)}, 95%), too few for label.maxGenerations = ${count(maxGenerations)} to be enough`;
+  throw new RunError(
+    `${count(generations)} generations gave ${count(labelled)} labels of ${count(tasks)}${why}: mend what is told below, ` +
+      'or raise label.maxGenerations or lower label.tasks, and start over with --fresh',
+    { details: describeOutcomes(store.tasks({ phase: PHASE })) },
+  );
+}
+
+/** Up to `wanted` of them, spread evenly: the kinds of a batch stand one after another, and all have their share. */
+export function spread<Item>(items: readonly Item[], wanted: number): Item[] {
+  if (wanted >= items.length) return [...items];
+  return Array.from({ length: wanted }, (_, i) => items[Math.floor((i * items.length) / wanted)]!);
 }
 
 export function summariseLabels({ config, store }: Workspace): LabelSummary {

@@ -62,6 +62,7 @@ function plantedRun(config = CONFIG): string {
     klPerSequence: 0,
     gradientNorm: 0,
     loss: 0,
+    clippedShare: 0,
     entropy: 0,
     claimedInBand: null,
     measuredInBand: null,

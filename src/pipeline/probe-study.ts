@@ -2,6 +2,8 @@
 import { basename, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
 import { distinctTexts, inBandOf } from '../probe/labels.js';
+import { studyDoubts } from '../probe/doubts.js';
+import { formatSpec } from '../probe/features.js';
 import type { FeatureSpec } from '../probe/features.js';
 import { memberSplit } from '../probe/split.js';
 import { studyProbes } from '../probe/study.js';
@@ -25,6 +27,10 @@ export interface StudyOptions extends Omit<RunOptions, 'fresh'> {
 }
 
 export interface StudySummary extends ProbeStudy {
+  /** What speaks against training on what was chosen, by the test labels, a line each. */
+  readonly warnings: readonly string[];
+  /** Whether the choice beats chance and both baselines on the test labels, be it by little. */
+  readonly recommended: boolean;
   /** The settings that train a run's probes on what was chosen. */
   readonly yaml: string;
 }
@@ -82,7 +88,14 @@ export async function studyRun(options: StudyOptions): Promise<StudySummary> {
         progress.update(done, total, 'labels fitted');
       },
     );
-    const summary = { ...study, yaml: settingsFor(study, ensembleSize(options.config)) };
+    const chosen = study.curve.at(-1)!;
+    const doubts = studyDoubts(chosen.test, chosen.over, study.tasks.test);
+    const summary = {
+      ...study,
+      warnings: doubts.map(({ text }) => `the chosen probe, ${formatSpec(chosen.features)}, ${text}`),
+      recommended: !doubts.some(({ isGrave }) => isGrave),
+      yaml: settingsFor(study, ensembleSize(options.config)),
+    };
     writeFileAtomic(join(store.folder, STUDY_FILES.json), `${JSON.stringify(summary, null, 2)}\n`);
     writeProbeStudy(join(store.folder, STUDY_FILES.html), { title: basename(resolve(store.folder)), ...summary });
     progress.done(`${STUDY_FILES.json} and ${STUDY_FILES.html} in ${store.folder}`);

@@ -3,11 +3,13 @@ import { basename, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
 import { inBand, summariseEvaluation, topicShares } from '../metrics/frontier.js';
 import type { Generation } from '../metrics/frontier.js';
+import { mean } from '../metrics/student.js';
 import { taskKey } from '../metrics/near-duplicates.js';
 import { writeReport } from '../report/html.js';
 import type { ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
-import type { ArmResult, ArmTraining, Results, TrainingStep } from '../report/results.js';
+import type { ArmResult, ArmTraining, Results, TrainingEnd, TrainingStep } from '../report/results.js';
+import { armWarnings } from '../report/warnings.js';
 import type { Phase, StepRow } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import { isTrained, needsLabels } from './arm-config.js';
@@ -15,9 +17,11 @@ import type { Config } from './config.js';
 import { armGenerations, measuredInStep } from './evaluate.js';
 import type { StoredEvaluation } from './evaluate.js';
 import { armDiversities, ratesByType, taskText } from './diversity.js';
+import { outcomesInWords } from './invalid-outcomes.js';
 import { minedBy } from './mining.js';
-import { probeReports } from './probe-report.js';
+import { probeCards, probeReports, probeWarnings } from './probe-report.js';
 import { accountOf } from './solver-account.js';
+import { trainingEnd } from './training-end.js';
 
 /** Sample tasks shown of each arm. */
 const SAMPLES = 12;
@@ -32,14 +36,19 @@ export function report(folder: string): Results {
     const evaluated = Object.keys(config.arms).filter((arm) => store.phaseFinished('evaluate', arm));
     if (!evaluated.length) throw new UserError(`${folder}: no arm has been evaluated yet: run 'propel evaluate'`);
     const account = accountOf({ config, store });
+    const arms = armResults({ config, store }, evaluated);
     const results: Results = {
       seed: run.seed,
       versions: run.versions,
       config: run.config,
       topicRules: (run.config['topicRules'] as { readonly version: string }).version,
       ...(account && { solverAccount: account }),
-      arms: armResults({ config, store }, evaluated),
-      training: armTraining({ config, store }, evaluated),
+      warnings: [
+        ...probeWarnings(probeCards(store)),
+        ...arms.flatMap((arm) => armWarnings(arm, outcomesInWords(store.tasks({ phase: 'evaluate', arm: arm.name })))),
+      ],
+      arms,
+      curves: armTraining({ config, store }, evaluated),
       probes: probeReports(store),
     };
     writeResults(join(folder, 'results.json'), results);
@@ -68,13 +77,17 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
     const seconds = (phase: Phase, of: string) => ({ [phase]: store.secondsOf(phase, of) });
     const stored = evaluations.get(arm) as unknown as StoredEvaluation;
     const mined = minedBy(store, arm, settings);
+    const training = trainingEnd(source, arm);
+    const steps = store.steps(arm);
     return armResult(summariseEvaluation(generations[i]!, config.band, { diversityTexts: diversities[i]!.texts }), {
       name: arm,
       seed: config.seed,
+      training,
       seenBefore: seenBefore(source, arm, generations[i]!),
       diversity: diversities[i]!,
       byType: ratesByType(generations[i]!, config.domain.types, config.band),
-      klPerSequence: store.steps(arm).at(-1)?.klPerSequence ?? null,
+      klPerSequence: klOf(steps, training),
+      clippedShare: steps.length > 0 ? mean(steps.map(({ clippedShare }) => clippedShare)) : null,
       claimedInBand: stored.claimedInBand,
       measuredInBand: stored.measuredInBand,
       solverTrials: {
@@ -110,9 +123,16 @@ function trainingStep(source: Source, row: StepRow): TrainingStep {
     loss: row.loss,
     entropy: row.entropy,
     claimedInBand: row.claimedInBand,
+    clippedShare: row.clippedShare,
     solverTrials: row.solverTrials,
     measured: measuredInStep(source, row),
   };
+}
+
+/** On the samples of the step after the checkpoint that is measured; of the last one, on those of its own step. */
+function klOf(steps: readonly StepRow[], training: TrainingEnd | null): number | null {
+  const after = steps.find(({ step }) => step - 1 === training?.evaluatedStep);
+  return (after ?? steps.at(-1))?.klPerSequence ?? null;
 }
 
 /** How many of an arm's fresh generations are tasks that the probe was trained on or that the arm's own training has rewarded. */

@@ -1,5 +1,6 @@
 /** Fresh tasks from a generator, for reading or for use elsewhere. Nothing is stored. */
 import type { CodeTask } from '../domain/azr/index.js';
+import { describeOutcomes } from './invalid-outcomes.js';
 import { propose } from './propose.js';
 import { trainedAdapter } from './checkpoints.js';
 import type { Workspace } from './workspace.js';
@@ -9,6 +10,8 @@ export interface SampledTask {
   readonly type: string;
   readonly valid: boolean;
   readonly outcome: string;
+  /** Why it is not valid. */
+  readonly detail: string;
   readonly topic: string;
   readonly completion: string;
   /** Null when the completion is no task; its outputs are null unless it is valid. */
@@ -24,6 +27,12 @@ export type RecordedFields =
       readonly outputs: readonly string[] | null;
       readonly message: string;
     };
+
+/** What to say of samples none of which is valid; nothing of others. */
+export function warnOfNone(sampled: readonly SampledTask[]): string[] {
+  if (sampled.some(({ valid }) => valid)) return [];
+  return [`none of ${sampled.length} generations is valid`, ...describeOutcomes(sampled)];
+}
 
 /** `count` generations of an arm's trained generator, or of the untrained one (`base`); `stream` picks other samples of the same seed. */
 export async function sampleTasks(
@@ -41,10 +50,11 @@ export async function sampleTasks(
     temperature: workspace.config.policy.temperature,
     earlier: null,
   });
-  return proposals.map(({ row: { type, valid, outcome, topic, completion, task } }) => ({
+  return proposals.map(({ row: { type, valid, outcome, detail, topic, completion, task } }) => ({
     type,
     valid,
     outcome,
+    detail,
     topic,
     completion,
     task: task === null ? null : recordedFields(task as unknown as CodeTask),

@@ -2,6 +2,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { ProbeCard } from '../probe/probe-file.js';
 import { temporaryFolder } from '../../tests/tiny-checkpoint.js';
 import { loadConfig } from './config-file.js';
 import { packageRoot } from './paths.js';
@@ -51,6 +52,17 @@ describe('a probe', () => {
     const silent = probe({ domain: undefined });
     expect(findProbes([silent], micro()).warnings).toEqual([
       `the card of --probe ${silent} does not say what tasks it was trained on: see that they were code_o in doctest notation`,
+    ]);
+  });
+
+  it('that is no better than chance, or than what needs no model, is taken with a warning', () => {
+    const card = JSON.parse(readFileSync(`${SHIPPED}.json`, 'utf8')) as ProbeCard;
+    const auroc = { value: 0.43, interval: [0.35, 0.52] as [number, number] };
+    const weak = probe({ heldOut: { ...card.heldOut, auroc } });
+    expect(findProbes([weak], micro()).warnings).toEqual([
+      `--probe ${weak} is no better than chance: AUROC 0.430 (0.350–0.520) on 318 labels`,
+      `--probe ${weak} is below length alone: AUROC 0.430 against 0.603`,
+      `--probe ${weak} is below token n-grams alone: AUROC 0.430 against 0.795`,
     ]);
   });
 

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
-import { readProbeCard } from '../probe/probe-file.js';
+import { doubtsOf, readProbeCard } from '../probe/probe-file.js';
 import type { ProbeCard } from '../probe/probe-file.js';
 import type { Config } from './config.js';
 import { findFile, packageRoot } from './paths.js';
@@ -60,10 +60,14 @@ export function findProbes(files: readonly string[], config: Pick<Config, 'band'
       const isAlone = names.filter((other) => other === name).length === 1;
       return { path, name: isAlone ? name : file };
     }),
-    warnings: silent.map(
-      ({ file }) =>
-        `the card of --probe ${file} does not say what tasks it was trained on: see that they were ${described(config.domain)}`,
-    ),
+    warnings: [
+      ...silent.map(
+        ({ file }) =>
+          `the card of --probe ${file} does not say what tasks it was trained on: see that they were ${described(config.domain)}`,
+      ),
+      // By its figures, as cards of earlier versions hold no warnings.
+      ...probes.flatMap(({ file, card }) => doubtsOf(card).map(({ text }) => `--probe ${file} ${text}`)),
+    ],
   };
 }
 

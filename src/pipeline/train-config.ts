@@ -42,7 +42,12 @@ export const trainSchema = z.strictObject({
     .positive()
     .nullable()
     .default(null)
-    .describe('Stop an arm when the KL per sequence, in nats, passes this; null: never.'),
+    .describe(
+      'Stop an arm when the KL per sequence, in nats, passes this; null: never. Such an arm has collapsed, see evaluate.checkpoint.',
+    ),
+  noSignalStop: count(
+    'Stop an arm after so many steps in a row in which all samples of a task type earned the same, as when none is valid: nothing is learnt from them. Such an arm has collapsed, unless a reward of 0 or 1 was earned in full.',
+  ).default(10),
   entropy: z.number().min(0).default(0).describe('Coefficient of the entropy bonus.'),
   rewardClip: rate('Standardised logits are clipped to ± this.').default(2.5),
   invalidPenalty: z

@@ -10,6 +10,8 @@ import { freshState } from '../lm/trainer.js';
 import type { TrainerState } from '../lm/trainer.js';
 import { deriveSeed } from '../metrics/random.js';
 import { gate } from '../reward/gate.js';
+import { percent } from '../report/format.js';
+import type { TrainingEnd } from '../report/results.js';
 import { ADVANTAGE_ESTIMATORS } from '../rl/advantage.js';
 import { ADAPTER_FILE, dropOptimiserState, writeTrainingCheckpoint } from '../rl/checkpoint.js';
 import { updatePolicy } from '../rl/policy-update.js';
@@ -25,6 +27,7 @@ import { openArmReward } from './arm-reward.js';
 import type { ArmReward } from './arm-reward.js';
 import { insertAttempted } from './attempts.js';
 import { checkpointedState, checkpointPath } from './checkpoints.js';
+import { outcomesInWords } from './invalid-outcomes.js';
 import { updateFits } from './memory-budget.js';
 import { isMiningStep, minedBy } from './mining.js';
 import type { MinedTotals } from './mining.js';
@@ -32,6 +35,7 @@ import { propose } from './propose.js';
 import type { Proposal, ValidProposal } from './propose.js';
 import { ungradedNote } from './progress.js';
 import type { Progress } from './progress.js';
+import { collapseOfArm, evaluatedCheckpoint, silentStepsOf, spentTrials, trainingEnd } from './training-end.js';
 import type { TrainSettings } from './train-config.js';
 import type { Workspace } from './workspace.js';
 
@@ -53,8 +57,9 @@ export interface TrainedArm {
   readonly ungraded: number;
   /** Tasks mined for auxiliary probes, and how many of them were out of band; null for an arm that mines none. */
   readonly mined: MinedTotals | null;
-  /** The last checkpoint's folder. */
-  readonly checkpoint: string;
+  readonly training: TrainingEnd;
+  /** Folder of the checkpoint that is measured; null for the generator as it was before training. */
+  readonly checkpoint: string | null;
   readonly seconds: number;
 }
 
@@ -79,7 +84,9 @@ function requireRewardSource({ store }: Workspace, arm: string, settings: Reward
   }
 }
 
-function summarise({ store }: Workspace, arm: string, settings: RewardedArm): TrainedArm {
+function summarise(workspace: Workspace, arm: string, settings: RewardedArm): TrainedArm {
+  const { store } = workspace;
+  const checkpoint = evaluatedCheckpoint(workspace, arm);
   const { step, rewardMean, validity, klPerSequence, claimedInBand, measuredInBand } = store.steps(arm).at(-1)!;
   return {
     arm,
@@ -92,7 +99,8 @@ function summarise({ store }: Workspace, arm: string, settings: RewardedArm): Tr
     solverTrials: store.countTrials(PHASE, arm),
     ungraded: store.countUngraded(PHASE, arm),
     mined: minedBy(store, arm, settings),
-    checkpoint: join(store.folder, store.lastCheckpoint(arm)!.path),
+    training: trainingEnd(workspace, arm)!,
+    checkpoint: checkpoint && join(store.folder, checkpoint.path),
     seconds: store.secondsOf(PHASE, arm),
   };
 }
@@ -115,52 +123,58 @@ async function trainArm(workspace: Workspace, arm: string, settings: RewardedArm
   const { trainer, reward } = context;
   const progress = workspace.progress(`train-generator ${arm}`);
   let last = start.step;
-  let stopped = whyStopped(workspace, settings, train, store.steps(arm).at(-1));
+  let stopped = whyStopped(workspace, arm, settings);
   for (let step = start.step + 1; step <= train.steps && !stopped; step++) {
     workspace.checkpoint();
     progress.update(step - 1, train.steps);
     await reward.prepare?.(step);
     const row = await trainStep(workspace, context, step);
-    stopped = whyStopped(workspace, settings, train, row);
+    stopped = whyStopped(workspace, arm, settings);
     if (step % train.checkpointEvery === 0 || step === train.steps || stopped || minesAfter(settings, step)) {
       saveCheckpoint(workspace, context, step, await trainer.state(), last);
       last = step;
     }
-    report(progress, row, train, store.countUngraded(PHASE, arm));
+    report(progress, row, train, notesOn(workspace, arm));
   }
   await trainer.release();
   const mining = store.minings(arm).reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
   store.finishPhase(PHASE, arm, mining);
-  const note = ungradedNote(store.countUngraded(PHASE, arm));
-  progress.done(`${stopped ? `stopped at step ${last}: ${stopped}` : `${train.steps} steps`}${note}`);
+  progress.done(`${endOf(trainingEnd(workspace, arm)!)}${notesOn(workspace, arm)}`);
 }
 
-/** Why an arm's training ends with a step, before its last; null when it goes on. */
-function whyStopped(
-  { store }: Workspace,
-  settings: RewardedArm,
-  { klStop }: TrainSettings,
-  row: StepRow | undefined,
-): string | null {
-  if (!row) return null;
-  if (klStop !== null && row.klPerSequence > klStop) return `KL above ${klStop} nats`;
-  if (settings.reward !== 'solver' || settings.trials === undefined) return null;
-  const spent = store.countTrials(PHASE, row.arm);
-  return spent >= settings.trials ? `${spent} of ${settings.trials} solver trials spent` : null;
+/** What has gone wrong in an arm's steps so far; empty when nothing has. */
+function notesOn(workspace: Workspace, arm: string): string {
+  const { store } = workspace;
+  const silent = silentStepsOf(workspace, arm);
+  const last = silent.at(-1);
+  const written = last === undefined ? '' : outcomesInWords(store.tasks({ phase: PHASE, arm, batch: last.step }));
+  const nothing =
+    last === undefined ? '' : `, nothing to learn from in ${silent.length} steps, now ${written || 'all valid'}`;
+  return `${nothing}${ungradedNote(store.countUngraded(PHASE, arm))}`;
+}
+
+/** Why an arm's training ends with its latest step, be that its last or not; null when it goes on. */
+function whyStopped(workspace: Workspace, arm: string, settings: RewardedArm): string | null {
+  return collapseOfArm(workspace, arm, false)?.reason ?? spentTrials(workspace, arm, settings);
+}
+
+function endOf({ status, reason, steps }: TrainingEnd): string {
+  if (reason === null) return `${steps} steps`;
+  return `${status === 'collapsed' ? 'collapsed' : 'stopped'} at step ${steps}: ${reason}`;
 }
 
 function minesAfter(settings: RewardedArm, step: number): boolean {
   return settings.reward === 'probe' && settings.adversarial !== undefined && isMiningStep(settings.adversarial, step);
 }
 
-/** @param ungraded of the arm so far */
-function report(progress: Progress, row: StepRow, train: TrainSettings, ungraded: number): void {
+function report(progress: Progress, row: StepRow, train: TrainSettings, notes: string): void {
   const claimed = row.claimedInBand === null ? '' : `, claimed in band ${row.claimedInBand.toFixed(2)}`;
+  const clipped = row.clippedShare === 0 ? '' : `, clipped ${percent(row.clippedShare)}`;
   const measured = row.measuredInBand === null ? '' : `, measured in band ${row.measuredInBand.toFixed(2)}`;
   progress.update(
     row.step,
     train.steps,
-    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}${ungradedNote(ungraded)}`,
+    `reward ${row.rewardMean.toFixed(2)}, valid ${row.validity.toFixed(2)}${claimed}${measured}, KL ${row.klPerSequence.toFixed(2)}${clipped}${notes}`,
   );
 }
 
@@ -244,6 +258,7 @@ async function trainStep(workspace: Workspace, context: StepContext, step: numbe
     gradientNorm: update.gradientNorm,
     loss: update.loss,
     entropy: update.entropy,
+    clippedShare: update.clippedShare,
     claimedInBand: scores.claimedInBand,
     measuredInBand: scores.measuredInBand,
     solverTrials: scores.attempts.filter(({ verdict }) => verdict !== 'error').length,

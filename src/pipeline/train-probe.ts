@@ -1,11 +1,12 @@
 /** Phase 2, train-probe: an ensemble of probes on the frozen reference model's hidden states, from the labels. */
 import { join } from 'node:path';
-import { UserError } from '../errors.js';
+import { RunError, UserError } from '../errors.js';
 import { saveProbe } from '../probe/probe-file.js';
 import type { ProbeCard } from '../probe/probe-file.js';
 import { trainProbes } from '../probe/train-probes.js';
 import { writeFileAtomic } from '../store/files.js';
 import { ensembleSize } from './config.js';
+import { probeCards, probeWarnings } from './probe-report.js';
 import { versions } from './versions.js';
 import type { Workspace } from './workspace.js';
 
@@ -17,6 +18,8 @@ export const OUT_OF_FOLD_FILE = join(FOLDER, 'out-of-fold.json');
 
 export interface ProbeSummary {
   readonly probes: readonly ProbeCard[];
+  /** What speaks against rewarding by them, a line each. */
+  readonly warnings: readonly string[];
   readonly seconds: number;
 }
 
@@ -46,6 +49,10 @@ export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
         progress.update(done, total);
       },
     );
+    requireMinimum(
+      members.map(({ card }) => card),
+      config.probe.minimum,
+    );
     const folder = join(store.folder, FOLDER);
     const saved = members.map(({ probe, card }) => ({ card, ...saveProbe(folder, probe, card) }));
     writeFileAtomic(join(store.folder, OUT_OF_FOLD_FILE), `${JSON.stringify(outOfFold)}\n`);
@@ -61,8 +68,24 @@ export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
     });
     progress.done(`held-out AUROC ${members.map(({ card }) => card.heldOut.auroc.value.toFixed(3)).join(', ')}`);
   }
+  const cards = probeCards(store);
   return {
-    probes: store.probes().map(({ card }) => card as unknown as ProbeCard),
+    probes: cards,
+    warnings: probeWarnings(cards),
     seconds: store.secondsOf(PHASE, ''),
   };
+}
+
+/** @throws RunError when a probe's AUROC on held-out labels is below what the configuration asks for */
+function requireMinimum(cards: readonly ProbeCard[], minimum: number | null): void {
+  const weak = cards.filter(({ heldOut }) => minimum !== null && heldOut.auroc.value < minimum);
+  if (weak.length === 0) return;
+  const found = weak.map(({ name, heldOut, tasks }) => {
+    const [low, high] = heldOut.auroc.interval.map((bound) => bound.toFixed(3));
+    return `${name} has AUROC ${heldOut.auroc.value.toFixed(3)} (${low}–${high}) on ${tasks.test} held-out labels`;
+  });
+  throw new RunError(
+    `${found.join(', ')}, below probe.minimum = ${minimum}: label more tasks, read other probe.features ('propel train-probe --sweep' ` +
+      `compares them), or lower probe.minimum, and run 'propel train-probe --fresh'; no probe was kept`,
+  );
 }

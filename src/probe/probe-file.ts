@@ -8,6 +8,8 @@ import { readTensors, writeTensors } from '../lm/safetensors.js';
 import type { Tensor } from '../onnx/session.js';
 import { sha256OfFile, writeFileAtomic } from '../store/files.js';
 import { HEADS, headShape } from './count-head.js';
+import { probeDoubts } from './doubts.js';
+import type { Doubt } from './doubts.js';
 import type { ReferenceModel } from './features.js';
 import { Probe } from './probe.js';
 
@@ -52,11 +54,23 @@ const cardSchema = z.strictObject({
     length: z.strictObject({ ...choice.shape, heldOut }),
     ngram: z.strictObject({ ...choice.shape, heldOut }),
   }),
+  /** What speaks against rewarding by it, a line each; absent where nothing does. */
+  warnings: z.array(z.string()).readonly().optional(),
   seed: z.number(),
   versions: z.record(z.string(), z.string()),
 });
 
 export type ProbeCard = z.infer<typeof cardSchema>;
+
+/** What speaks against rewarding by a probe, by the figures of its card. */
+export function doubtsOf({
+  heldOut: measured,
+  baselines,
+  tasks,
+}: Pick<ProbeCard, 'heldOut' | 'baselines' | 'tasks'>): Doubt[] {
+  const { length, ngram } = baselines;
+  return probeDoubts(measured, { length: length.heldOut, ngram: ngram.heldOut }, tasks.test);
+}
 
 /** What a reader of a probe's numbers must know: how they are laid out. */
 export type ProbeLayout = Pick<ProbeCard, 'features' | 'width' | 'head' | 'k' | 'band'>;

@@ -77,6 +77,15 @@ describe('training', () => {
     expect([first!.card.resampled, second!.card.resampled]).toEqual([false, true]);
   });
 
+  test('the card of a probe that knows nothing warns of it, that of one that does says nothing', () => {
+    const [first, second] = trained.members.map(({ card }) => card);
+    expect(second!.heldOut.auroc.interval[0]).toBeLessThan(0.5);
+    expect(second!.warnings![0]).toMatch(/^is no better than chance: AUROC 0\.\d+ \(0\.\d+–0\.\d+\) on 80 labels$/);
+    const below = first!.baselines.ngram.heldOut.auroc.value > first!.heldOut.auroc.value;
+    expect(first!.warnings ?? []).toHaveLength(below ? 1 : 0);
+    expect(first!.warnings?.join() ?? '').not.toContain('chance');
+  });
+
   test('the scale is that of the labelled tasks', async () => {
     const { probe } = trained.members[0]!;
     const [logits] = await scoreTexts(

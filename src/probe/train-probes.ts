@@ -12,6 +12,7 @@ import type { OutOfFoldRow } from './held-out.js';
 import { distinctTexts, inBandOf, requireBothClasses } from './labels.js';
 import type { LabelledTask, Labels } from './labels.js';
 import { float32Scale, Probe } from './probe.js';
+import { doubtsOf } from './probe-file.js';
 import type { ProbeCard } from './probe-file.js';
 import { fitChoice, rankChoices } from './selection.js';
 import type { Choice } from './selection.js';
@@ -134,7 +135,7 @@ class ProbeTrainer {
       const fitted = await fitChoice(this.#labels, best!, [...whole, ...validation]);
       return { ...choiceOf(best!), heldOut: measure(fitted.logits) };
     };
-    const card: ProbeCard = {
+    const measured: ProbeCard = {
       format: 'propel-probe-1',
       name: `probe-${member}`,
       model: { name: basename(reference.folder), hash: reference.hash },
@@ -154,6 +155,8 @@ class ProbeTrainer {
       seed: this.#input.seed,
       versions,
     };
+    const doubts = doubtsOf(measured).map(({ text }) => text);
+    const card = doubts.length === 0 ? measured : { ...measured, warnings: doubts };
     return { probe: new Probe(card.features, head, float32Scale(logits)), card, parts };
   }
 

@@ -78,6 +78,26 @@ export function withUngraded<Row>(
   return [...columns, { heading: 'ungraded', meaning: UNGRADED, value }];
 }
 
+/** The columns of arms with those that only some runs need, last: whose training collapsed, and how many tasks are not graded. */
+export function withFlags(
+  columns: readonly Column<ArmResult>[],
+  arms: readonly ArmResult[],
+): readonly Column<ArmResult>[] {
+  const flagged = arms.some(({ training }) => training?.status === 'collapsed') ? [...columns, TRAINING] : columns;
+  return withUngraded(flagged, arms, ({ ungraded }) => ungraded);
+}
+
+const TRAINING: Column<ArmResult> = {
+  heading: 'training',
+  meaning:
+    'Whether it went to its end or had to be stopped, having collapsed; then the step whose checkpoint is measured, 0 being the generator before training.',
+  value: ({ training }) => {
+    if (training === null) return MISSING;
+    const { status, steps, evaluatedStep } = training;
+    return status === 'collapsed' ? `collapsed at ${steps}, measured at ${evaluatedStep}` : `${steps} steps`;
+  },
+};
+
 export const UNGRADED =
   'Valid tasks that lost attempts to failures of the infrastructure. Whether they are in band is not known: rates in band are over all others.';
 

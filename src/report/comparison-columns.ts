@@ -84,18 +84,33 @@ const timeColumn: ComparisonColumn = {
   }),
 };
 
-/** The columns, and where there are ungraded tasks a last one that counts them. */
-export function withUngradedTasks(
+/** The columns with those that only some comparisons need, last: whose training collapsed, and how many tasks are not graded. */
+export function withFlags(
   columns: readonly ComparisonColumn[],
   arms: readonly ComparedArm[],
 ): readonly ComparisonColumn[] {
-  if (!arms.some(({ ungraded }) => ungraded > 0)) return columns;
-  const cell = ({ ungraded, n }: ComparedArm): Cell => ({
-    text: count(ungraded),
-    title: `of ${count(n)} over all seeds`,
-  });
-  return [...columns, { heading: 'ungraded', meaning: UNGRADED, cell }];
+  return [
+    ...columns,
+    ...(arms.some(({ collapsed }) => collapsed.length > 0) ? [collapsedColumn] : []),
+    ...(arms.some(({ ungraded }) => ungraded > 0) ? [ungradedColumn] : []),
+  ];
 }
+
+const collapsedColumn: ComparisonColumn = {
+  heading: 'collapsed',
+  meaning:
+    'Seeds whose training collapsed and was stopped; what is measured of them is the last checkpoint that was trusted.',
+  cell: ({ collapsed }) => ({
+    text: collapsed.length === 0 ? MISSING : `seed ${collapsed.map(({ seed }) => seed).join(', ')}`,
+    title: collapsed.map(({ seed, reason }) => `seed ${seed}: ${reason}`).join('; '),
+  }),
+};
+
+const ungradedColumn: ComparisonColumn = {
+  heading: 'ungraded',
+  meaning: UNGRADED,
+  cell: ({ ungraded, n }) => ({ text: count(ungraded), title: `of ${count(n)} over all seeds` }),
+};
 
 /** The main table: validity, utility, diversity, cost. */
 export const MAIN_COLUMNS: readonly ComparisonColumn[] = [

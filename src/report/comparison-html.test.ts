@@ -138,6 +138,23 @@ describe('the report of a comparison', () => {
     expect(cellsOf(html)).toEqual(['base', '–<small>– – –</small>', '–<small>– – –</small>', '–', '–', '–']);
   });
 
+  it('names the seeds whose training collapsed, and why, where there are any', () => {
+    expect(html).not.toContain('>collapsed<');
+    const training = { status: 'collapsed', reason: 'KL <of> 9', steps: 23, evaluatedStep: 20 } as const;
+    const runs = [0, 2].map((seed) => ({
+      seed,
+      arms: SETUPS.map(({ name }) => ({
+        ...result(name, seed),
+        training: seed === 2 && name === 'propel' ? training : null,
+      })),
+    }));
+    const arms = compareArms(SETUPS, runs as unknown as Results[]);
+    expect(arms.find(({ name }) => name === 'propel')!.collapsed).toEqual([{ seed: 2, reason: 'KL <of> 9' }]);
+    const shown = { ...comparison([0, 2]), arms };
+    expect(comparisonHtml(shown)).toContain('<td title="seed 2: KL &lt;of&gt; 9">seed 2</td>');
+    expect(comparisonTable(shown)).toMatch(/ collapsed\n.*\n(.*\n)*propel .* seed 2\n/);
+  });
+
   it('counts ungraded tasks where there are any, with rates in band over the others', () => {
     expect(html).not.toContain('ungraded');
     // Of a seed’s 400 valid tasks ten in band and ten out of it lost attempts.

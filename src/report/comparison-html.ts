@@ -6,7 +6,7 @@ import {
   DIVERSITY_COLUMNS,
   FAMILY_COLUMNS,
   MAIN_COLUMNS,
-  withUngradedTasks,
+  withFlags,
   rateCell,
 } from './comparison-columns.js';
 import type { Cell, ComparisonColumn } from './comparison-columns.js';
@@ -34,7 +34,7 @@ the solver on fresh generations.</p>
 ${missingNote(comparison)}
 ${claimsSection(comparison.claims)}
 <h2>Arms</h2>
-${table(withUngradedTasks(MAIN_COLUMNS, arms), arms)}
+${table(withFlags(MAIN_COLUMNS, arms), arms)}
 <p class="soft">Large: means over seeds. Small: every seed, or the Wilson 95% interval of the counts of all seeds together, which takes
 seeds for alike; “t” is Student’s 95% interval of the mean over seeds, which does not, and is wide with few. Hover over a cell for its
 counts.</p>

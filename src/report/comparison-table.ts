@@ -1,11 +1,11 @@
 /** A comparison for a terminal: the table of arms, and the claims. */
-import { TERMINAL_COLUMNS, withUngradedTasks } from './comparison-columns.js';
+import { TERMINAL_COLUMNS, withFlags } from './comparison-columns.js';
 import type { Comparison } from './comparison.js';
 import { alignedTable } from './table.js';
 
 /** Rows as wide as they are: turned round, a dozen arms would be wider yet. Ends with a line break. */
 export function comparisonTable({ arms }: Comparison): string {
-  const columns = withUngradedTasks(TERMINAL_COLUMNS, arms);
+  const columns = withFlags(TERMINAL_COLUMNS, arms);
   const headings = columns.map(({ heading }) => heading);
   const rows = arms.map((arm) =>
     columns.map(({ cell }) => {

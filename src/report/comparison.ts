@@ -47,6 +47,8 @@ export interface ArmRates {
 }
 
 export interface ComparedArm extends ArmSetup, ArmRates {
+  /** Seeds whose training collapsed, and why; what is measured of them is an earlier checkpoint. */
+  readonly collapsed: readonly { readonly seed: number; readonly reason: string }[];
   /** Fresh generations of the seed that has fewest. */
   readonly smallestN: number;
   /** Distinct tasks in band / all but the ungraded; repeats are told apart within a seed. */
@@ -123,6 +125,9 @@ function compareArm(setup: ArmSetup, seeds: readonly ArmResult[], base: readonly
   return {
     ...setup,
     ...rates,
+    collapsed: seeds.flatMap(({ seed, training }) =>
+      training?.status === 'collapsed' ? [{ seed, reason: training.reason! }] : [],
+    ),
     smallestN: Math.min(...seeds.map(({ n }) => n)),
     uniqueFrontierRate: rate(
       seeds.map((seed) => [Math.round(seed.uniqueFrontierRate * measuredOf(seed)), measuredOf(seed)]),

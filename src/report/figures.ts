@@ -4,12 +4,12 @@ import { type Curve, type EndPoint, linePlot } from './plots/line-plot.js';
 import { reliabilityPlot } from './plots/reliability-plot.js';
 import { figure, type LegendEntry, legendList } from './plots/figure.js';
 import type { ReportData } from './report-data.js';
-import type { ProbeReport, TrainingStep } from './results.js';
+import type { ArmTraining, ProbeReport, TrainingStep } from './results.js';
 import type { Series } from './outcome-figures.js';
 
 /** Reward, validity, frontier rate and divergence over the steps; nothing before the first step. */
 export function trainingFigures(data: ReportData, series: Series): string {
-  const { training } = data.results;
+  const { curves: training } = data.results;
   if (training.length === 0) return '';
   const curvesOf = (value: (step: TrainingStep) => number | null): Curve[] =>
     training.flatMap(({ arm, steps }) => {
@@ -65,7 +65,31 @@ ${figure(
     fromZero: true,
   }),
 )}
+${clipFigure(training, legend, curvesOf)}
 </div>`;
+}
+
+/** Nothing where no step takes more than one update of its samples: their ratios are 1. */
+function clipFigure(
+  curves: readonly ArmTraining[],
+  legend: readonly LegendEntry[],
+  curvesOf: (value: (step: TrainingStep) => number | null) => Curve[],
+): string {
+  if (!curves.some(({ steps }) => steps.some(({ clippedShare }) => clippedShare > 0))) return '';
+  return figure(
+    '',
+    'Clipped tokens',
+    'Tokens whose ratio to the policy that wrote them the clip moved / all, in the last update of a step.',
+    legendList(legend),
+    linePlot({
+      xName: 'step',
+      description: 'Share of clipped tokens over training steps',
+      yName: 'clipped / all',
+      format: percentTick,
+      curves: curvesOf(({ clippedShare }) => clippedShare),
+      fromZero: true,
+    }),
+  );
 }
 
 /** In band / all over the steps: the probe's claim as a line, what the solver measured as marks. */
@@ -74,7 +98,7 @@ function frontierFigure(
   curvesOf: (value: (step: TrainingStep) => number | null) => Curve[],
   series: Series,
 ): string {
-  const { training } = results;
+  const { curves: training } = results;
   const rateOf = (share: number | null, validity: number): number | null => (share === null ? null : share * validity);
   const curves = curvesOf(({ claimedInBand, validity }) => rateOf(claimedInBand, validity));
   const dots = curvesOf(({ measured }) => measured?.rate ?? null).map((curve) => ({

@@ -44,22 +44,27 @@ const data: ReportData = {
     versions: { propel: '0.1.0' },
     config: { rl: { steps: 2 } },
     topicRules: 'code-1',
+    warnings: ['arm propel: its training <collapsed>'],
     arms: Object.entries(arms).map(([name, rows]) => {
       const trained = name === 'propel';
       return armResult(summariseEvaluation(rows, BAND), {
         name,
         seed: 3,
+        training: trained
+          ? { status: 'collapsed', reason: 'KL of 9.00 nats a sequence, above 8', steps: 2, evaluatedStep: 1 }
+          : null,
         seenBefore: { valid: 4, frontier: trained ? 3 : 0 },
         diversity: DIVERSITY,
         byType: { code_o: summariseRates(rows, BAND) },
         klPerSequence: trained ? 2.5 : null,
+        clippedShare: trained ? 0.01 : null,
         claimedInBand: trained ? 0.6 : null,
         measuredInBand: trained ? 0.5 : null,
         solverTrials: { offline: trained ? 12_000 : 0, inLoop: 0 },
         seconds: trained ? { label: 40, evaluate: 10 } : { evaluate: 9 },
       });
     }),
-    training: [
+    curves: [
       {
         arm: 'propel',
         steps: [1, 2].map((step) => ({
@@ -71,6 +76,7 @@ const data: ReportData = {
           gradientNorm: 0.5,
           loss: -0.1,
           entropy: 0.7,
+          clippedShare: 0,
           claimedInBand: 0.4,
           solverTrials: 0,
           // 12 of 48 in band: Wilson 14.9 to 38.8%.
@@ -86,6 +92,7 @@ const data: ReportData = {
         averagePrecision: { value: 0.4, interval: [0.3, 0.5] },
         calibrationError: 0.02,
         reliability: [{ count: 50, predicted: 0.2, observed: 0.18 }],
+        warnings: [],
       },
       {
         name: 'length',
@@ -94,6 +101,7 @@ const data: ReportData = {
         averagePrecision: { value: 0.2, interval: [0.15, 0.25] },
         calibrationError: null,
         reliability: [],
+        warnings: [],
       },
     ],
   },
@@ -150,6 +158,36 @@ describe('the report', () => {
     expect(html).toContain('40.0% of all generations in\nband, 4.0 × base (the 95% intervals do not overlap)');
     expect(html).toContain('<td>40.0% (30.9–49.8)</td>');
     expect(html).toContain('<td>12,000 + 0</td>');
+  });
+
+  test('says first what must be known of an arm, and flags it in the table', () => {
+    expect(html).toContain('<ul class="summary invalid"><li>arm propel: its training &lt;collapsed&gt;</li></ul>');
+    expect(html).toContain('>training</th>');
+    expect(html).toContain('<td>collapsed at 2, measured at 1</td>');
+    const healthy = data.results.arms.map((arm) => ({ ...arm, training: null }));
+    const quiet = reportHtml({ ...data, results: { ...data.results, warnings: [], arms: healthy } });
+    expect(quiet).not.toContain('collapsed');
+    expect(quiet).not.toContain('>training</th>');
+  });
+
+  test('warns of a probe beside its figures, where there is one to warn of', () => {
+    expect(html).not.toContain('>warning</th>');
+    const [probe, length] = data.results.probes;
+    const probes = [{ ...probe!, warnings: ['is <no> better', 'is below'] }, length!];
+    expect(reportHtml({ ...data, results: { ...data.results, probes } })).toContain(
+      '<td>is &lt;no&gt; better; is below</td></tr>',
+    );
+  });
+
+  test('shows how many tokens the clip moved, where it moved any', () => {
+    expect(html).not.toContain('Clipped tokens');
+    const curves = data.results.curves.map(({ arm, steps }) => ({
+      arm,
+      steps: steps.map((step) => ({ ...step, clippedShare: 0.125 })),
+    }));
+    expect(reportHtml({ ...data, results: { ...data.results, curves } })).toContain(
+      'Share of clipped tokens over training steps',
+    );
   });
 
   test('shows how diverse the valid tasks are, and under which rules topics were told', () => {
@@ -229,7 +267,7 @@ describe('the report', () => {
   test('leaves out what a run has not reached', () => {
     const early = reportHtml({
       ...data,
-      results: { ...data.results, training: [], probes: [] },
+      results: { ...data.results, curves: [], probes: [] },
       samples: [],
       topics: [],
     });
@@ -237,7 +275,7 @@ describe('the report', () => {
     expect(early).not.toMatch(/NaN|Infinity|undefined|<h2>(Training|Probes|Sample tasks)/);
     const empty = reportHtml({
       ...data,
-      results: { ...data.results, arms: [], training: [] },
+      results: { ...data.results, arms: [], curves: [] },
       topics: [],
       samples: [],
     });

@@ -1,7 +1,15 @@
 /** `report.html`: one file without outside parts, tables and plots of a run. */
 import { disjoint } from '../metrics/interval.js';
 import { writeFileAtomic } from '../store/files.js';
-import { ARM_COLUMNS, type Column, COUNT_COLUMNS, DIVERSITY_COLUMNS, TYPE_COLUMNS, withUngraded } from './columns.js';
+import {
+  ARM_COLUMNS,
+  type Column,
+  COUNT_COLUMNS,
+  DIVERSITY_COLUMNS,
+  TYPE_COLUMNS,
+  withFlags,
+  withUngraded,
+} from './columns.js';
 import { decimal, duration, MISSING, percent } from './format.js';
 import { calibrationFigure, trainingFigures } from './figures.js';
 import { diversityFigures, outcomeFigures, type Series } from './outcome-figures.js';
@@ -37,11 +45,17 @@ ${runSection(data)}`,
 function resultsSection(data: ReportData, series: Series): string {
   const { arms } = data.results;
   return `<h2>Results</h2>
+${warningList(data.results)}
 ${comparison(arms)}
-${tableOf(withUngraded(ARM_COLUMNS, arms, ungradedOf), arms)}
+${tableOf(withFlags(ARM_COLUMNS, arms), arms)}
 <p class="soft">Hover over a heading for its meaning.</p>
 <details><summary>Counts</summary>${tableOf(withUngraded(COUNT_COLUMNS, arms, ungradedOf), arms)}</details>
 ${outcomeFigures(data, series)}`;
+}
+
+function warningList({ warnings }: Results): string {
+  if (warnings.length === 0) return '';
+  return `<ul class="summary invalid">${warnings.map((warning) => `<li>${escapeXml(warning)}</li>`).join('\n')}</ul>`;
 }
 
 /** Nothing where there is one task type only. */
@@ -111,16 +125,25 @@ ${table(
 
 function probesSection(probes: readonly ProbeReport[]): string {
   if (probes.length === 0) return '';
+  const doubted = probes.some(({ warnings }) => warnings.length > 0);
   return `<h2>Probes</h2>
 <p class="soft">On labels that were held out from fitting. Baselines read the same tasks and know nothing of the model’s hidden states.</p>
 ${table(
-  ['probe', 'AUROC (95%)', 'average precision (95%)', 'calibration error', 'features'].map((heading) => ({ heading })),
+  [
+    'probe',
+    'AUROC (95%)',
+    'average precision (95%)',
+    'calibration error',
+    'features',
+    ...(doubted ? ['warning'] : []),
+  ].map((heading) => ({ heading })),
   probes.map((probe) => [
     probe.name,
     estimate(probe.auroc),
     estimate(probe.averagePrecision),
     decimal(probe.calibrationError, 3),
     probe.features,
+    ...(doubted ? [probe.warnings.join('; ') || MISSING] : []),
   ]),
   4,
 )}

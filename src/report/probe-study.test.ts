@@ -49,6 +49,8 @@ const study: ProbeStudyReport = {
       over: { length: estimate(0.23), ngram: estimate(0.08, -0.01, 0.17) },
     },
   ],
+  warnings: [],
+  recommended: true,
   yaml: 'probe:\n  head: counts\n',
 };
 
@@ -63,6 +65,15 @@ describe('the page', () => {
     expect(html).toContain('<td>0.780 (0.680–0.880)</td>');
     expect(html).toContain('Its AUROC is +0.080 (−0.010 to +0.170) above token n-grams');
     expect(html).toContain('>probe:\n  head: counts\n</pre>');
+    expect(html).toContain('<p>To train the run’s probes on these features:</p>');
+  });
+
+  test('recommends nothing where the choice beats no baseline, and says why', () => {
+    const warnings = ['the chosen probe is <below> length alone'];
+    const doubted = probeStudyHtml({ ...study, warnings, recommended: false });
+    expect(doubted).toContain('<li>the chosen probe is &lt;below&gt; length alone</li>');
+    expect(doubted).toContain('So nothing is recommended.');
+    expect(doubted).not.toContain('<p>To train the run’s');
   });
 
   test('colours layers and poolings by what they are above guessing, the best most', () => {

@@ -60,6 +60,10 @@ export interface ProbeStudyReport {
   readonly rows: readonly Row[];
   /** By labels; the last is the choice. */
   readonly curve: readonly Point[];
+  /** What speaks against the choice, a line each. */
+  readonly warnings: readonly string[];
+  /** Whether it beats chance and both baselines. */
+  readonly recommended: boolean;
   /** What to write into the configuration. */
   readonly yaml: string;
 }
@@ -86,7 +90,7 @@ export function probeStudyHtml(study: ProbeStudyReport): string {
     `<h1>${escapeXml(title)}: probe study</h1>
 <p class="soft">${all} labelled tasks, ${decimal(100 * baseRate, 1)}% of them in band (${band.min} to ${band.max} of ${k} attempts);
 ${tasks.train} train, ${tasks.validation} choose, ${tasks.test} test. Probes read the hidden states of ${escapeXml(model.name)}. Features are
-layer and pooling: 0 is the embeddings, n the residual stream after layer n; mean is over the tokens, last is the last token’s.</p>
+layer and pooling: 0 is the embeddings, n the residual stream after layer n; mean is over the tokens after the first, last is the last token’s.</p>
 ${choiceSection(study)}
 ${curveSection(study)}
 ${heatSection(study)}
@@ -94,7 +98,7 @@ ${candidatesSection(study)}`,
   );
 }
 
-function choiceSection({ curve, yaml, tasks }: ProbeStudyReport): string {
+function choiceSection({ curve, yaml, tasks, warnings, recommended }: ProbeStudyReport): string {
   const chosen = curve.at(-1)!;
   const difference = ({ value, interval }: Estimate) => `${signed(value)} (${interval.map(signed).join(' to ')})`;
   return `<h2>The choice</h2>
@@ -109,7 +113,8 @@ ${table(TEST_HEADINGS, [
   ),
 ])}
 ${byType(chosen)}
-<p>To train the run’s probes on these features:</p>
+${warnings.length === 0 ? '' : `<ul class="summary invalid">${warnings.map((warning) => `<li>${escapeXml(warning)}</li>`).join('\n')}</ul>`}
+<p>${recommended ? 'To train the run’s probes on these features:' : 'So nothing is recommended. To train the run’s probes on these features all the same:'}</p>
 <details open><summary>Settings</summary>${preformatted('Settings as YAML', escapeXml(yaml))}</details>`;
 }
 

@@ -12,6 +12,8 @@ import type { Json, StepRow } from '../store/rows.js';
 export interface ArmResult {
   readonly name: string;
   readonly seed: number;
+  /** Null for an arm that is not trained. */
+  readonly training: TrainingEnd | null;
   /** Fresh generations, how many of them are distinct, how many valid. */
   readonly n: number;
   readonly unique: number;
@@ -40,8 +42,13 @@ export interface ArmResult {
   readonly diversity: ArmDiversity;
   /** One entry a task type, in the run's order. */
   readonly byType: { readonly [type: string]: RateSummary };
-  /** Nats from the reference a sequence, on the samples of the last step, so before its update; null for an untrained arm. */
+  /**
+   * Nats from the reference a sequence, on the samples of the last step, so before its update; of an arm whose checkpoint of an earlier step is
+   * measured, on that checkpoint's own. Null for an untrained arm.
+   */
   readonly klPerSequence: number | null;
+  /** Share of the tokens that the clip moved, in the mean over the steps' last updates; null for an untrained arm. */
+  readonly clippedShare: number | null;
   /** Mean probability of the band by the arm's probe over the evaluated valid tasks; null without a probe. */
   readonly claimedInBand: number | null;
   /** In band / valid by the solver, over the same tasks. */
@@ -72,6 +79,17 @@ export interface ArmDiversity {
   readonly structure: Structure | null;
 }
 
+/** How an arm's training ended. */
+export interface TrainingEnd {
+  /** `budget-spent`: its solver trials; `collapsed`: a stop rule found that it can no longer be trusted. */
+  readonly status: 'finished' | 'budget-spent' | 'collapsed';
+  /** Why it is not simply finished; else null. */
+  readonly reason: string | null;
+  readonly steps: number;
+  /** The step whose checkpoint is measured; 0: the generator as it was before training. */
+  readonly evaluatedStep: number;
+}
+
 export interface Results {
   readonly seed: number;
   readonly versions: { readonly [name: string]: Json };
@@ -80,9 +98,11 @@ export interface Results {
   readonly topicRules: string;
   /** What a solver behind an endpoint used over the whole run; absent for a local one. */
   readonly solverAccount?: SolverAccountResult;
+  /** What a reader of the figures must know, a line each. */
+  readonly warnings: readonly string[];
   readonly arms: readonly ArmResult[];
   /** Trained arms, step by step. */
-  readonly training: readonly ArmTraining[];
+  readonly curves: readonly ArmTraining[];
   /** The run's probes, then the baselines that they must beat. */
   readonly probes: readonly ProbeReport[];
 }
@@ -102,6 +122,7 @@ export type TrainingStep = Pick<
   | 'gradientNorm'
   | 'loss'
   | 'entropy'
+  | 'clippedShare'
   | 'claimedInBand'
   | 'solverTrials'
 > & {
@@ -129,6 +150,8 @@ export interface ProbeReport {
   readonly calibrationError: number | null;
   /** Equal-mass bins on held-out labels; empty for what is not drawn. */
   readonly reliability: readonly ReliabilityBin[];
+  /** What speaks against rewarding by it. */
+  readonly warnings: readonly string[];
 }
 
 export interface SolverAccountResult {
@@ -145,10 +168,12 @@ export type ArmContext = Pick<
   ArmResult,
   | 'name'
   | 'seed'
+  | 'training'
   | 'seenBefore'
   | 'diversity'
   | 'byType'
   | 'klPerSequence'
+  | 'clippedShare'
   | 'claimedInBand'
   | 'measuredInBand'
   | 'solverTrials'
@@ -161,6 +186,7 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
   return {
     name: context.name,
     seed: context.seed,
+    training: context.training,
     n: summary.n,
     unique: summary.unique,
     valid: summary.valid,
@@ -180,6 +206,7 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
     diversity: context.diversity,
     byType: context.byType,
     klPerSequence: context.klPerSequence,
+    clippedShare: context.clippedShare,
     claimedInBand: context.claimedInBand,
     measuredInBand: context.measuredInBand,
     solverTrials: context.solverTrials,

@@ -3,6 +3,7 @@ import { summariseEvaluation } from '../metrics/frontier.js';
 import { count, decimal, duration, percent, percentRange } from './format.js';
 import { type ArmResult, armResult } from './results.js';
 import { armsTable } from './table.js';
+import { armWarnings } from './warnings.js';
 
 const summary = summariseEvaluation(
   [
@@ -16,6 +17,7 @@ const summary = summariseEvaluation(
 
 const context = {
   seed: 7,
+  training: null,
   seenBefore: { valid: 1, frontier: 0 },
   diversity: {
     texts: 2,
@@ -27,6 +29,7 @@ const context = {
   },
   byType: {},
   klPerSequence: 1.5,
+  clippedShare: 0,
   claimedInBand: 0.5,
   measuredInBand: 0.5,
   solverTrials: { offline: 12_000, inLoop: 0 },
@@ -38,6 +41,7 @@ test("an arm's entry in results.json has these fields, in this order", () => {
   expect(Object.keys(base)).toEqual([
     'name',
     'seed',
+    'training',
     'n',
     'unique',
     'valid',
@@ -57,6 +61,7 @@ test("an arm's entry in results.json has these fields, in this order", () => {
     'diversity',
     'byType',
     'klPerSequence',
+    'clippedShare',
     'claimedInBand',
     'measuredInBand',
     'solverTrials',
@@ -99,6 +104,40 @@ test('counts ungraded tasks where there are any, and rates over the others', () 
   expect(own).toMatch(/ 25\.0% \(4\.6–69\.9\) .* 0$/);
   // One of three: Wilson's interval.
   expect(other).toMatch(/ 33\.3% \(6\.1–79\.2\) {2}.* 1$/);
+});
+
+test('says which training collapsed, and what is measured of it, where one has', () => {
+  const training = { status: 'finished', reason: null, steps: 40, evaluatedStep: 40 } as const;
+  const collapsed = {
+    status: 'collapsed',
+    reason: 'KL of 9.00 nats a sequence, above 8',
+    steps: 23,
+    evaluatedStep: 20,
+  } as const;
+  expect(armsTable([base, { ...base, training }], 200)).not.toContain('training');
+  const arms = [base, { ...base, training }, { ...base, training: collapsed }];
+  const [headings, , ...rows] = armsTable(arms, 200).split('\n');
+  expect(headings).toMatch(/ training$/);
+  expect(rows.map((row) => row.split(/ {2,}/).at(-1))).toEqual([
+    '–',
+    '40 steps',
+    'collapsed at 23, measured at 20',
+    '',
+  ]);
+});
+
+test('warnings tell what a figure does not', () => {
+  const collapsed = { status: 'collapsed', reason: 'KL of 9.00 nats a sequence, above 8', steps: 23 } as const;
+  const warnings = (evaluatedStep: number) =>
+    armWarnings({ ...base, training: { ...collapsed, evaluatedStep } }, '2 unparsable');
+  const said = 'arm base: its training collapsed at step 23 (KL of 9.00 nats a sequence, above 8); measured is';
+  expect(warnings(20)).toEqual([`${said} the checkpoint of step 20, the last that was trusted`]);
+  expect(warnings(23)).toEqual([`${said} the checkpoint of that step, as evaluate.checkpoint asks`]);
+  expect(warnings(0)).toEqual([`${said} the generator as it was before training, no checkpoint being trusted`]);
+  expect(armWarnings({ ...base, valid: 0 }, '4 cut off')).toEqual([
+    'arm base: none of its 4 fresh generations is valid: 4 cut off',
+  ]);
+  expect(armWarnings(base, '2 unparsable')).toEqual([]);
 });
 
 test('numbers as people read them', () => {

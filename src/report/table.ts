@@ -1,12 +1,12 @@
 /** The table of arms for a terminal. */
-import { ARM_COLUMNS, withUngraded } from './columns.js';
+import { ARM_COLUMNS, withFlags } from './columns.js';
 import type { ArmResult } from './results.js';
 
 const GAP = '  ';
 
 /** The arms as a table, see {@link alignedTable}. */
 export function armsTable(arms: readonly ArmResult[], width?: number): string {
-  const columns = withUngraded(ARM_COLUMNS, arms, ({ ungraded }) => ungraded);
+  const columns = withFlags(ARM_COLUMNS, arms);
   const headings = columns.map(({ heading }) => heading);
   return alignedTable([headings, ...arms.map((arm) => columns.map(({ value }) => value(arm)))], width);
 }

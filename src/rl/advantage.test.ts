@@ -29,8 +29,10 @@ describe('RLOO', () => {
     expectClose(rloo(REWARDS, GROUPS), [-2, -3, 2, -3, 6]);
   });
 
-  test('a prompt with one sample has no others', () => {
-    expect(() => rloo([1, 2, 3], [0, 0, 1])).toThrow('at least two samples');
+  test('a sample without others is compared with nothing, by any estimator, and the others are as ever', () => {
+    expectClose(rloo([1, 2, 3], [0, 0, 1]), [-1, 1, 0]);
+    expectClose(grpo([1, 3, 9], [0, 0, 1]), [-1 / 1.0001, 1 / 1.0001, 0]);
+    expect(reinforcePlusPlusBaseline([1, 3, 9], [0, 0, 1])[2]).toBe(0);
   });
 });
 

@@ -24,13 +24,14 @@ export const grpo: AdvantageEstimator = (rewards, groups) => {
 };
 
 /**
- * RLOO: A_i = r_i − mean of the others' rewards = n/(n−1)·(r_i − r̄) within the prompt's group. Throws `RangeError` for a group of one.
+ * RLOO: A_i = r_i − mean of the others' rewards = n/(n−1)·(r_i − r̄) within the prompt's group. A sample that is alone, the others of its
+ * group having been lost, has nothing to be compared with and gets 0, as by the other estimators.
  * Source: Ahmadian et al., "Back to Basics", arXiv 2402.14740.
  */
 export const rloo: AdvantageEstimator = (rewards, groups) => {
   const advantages = new Float64Array(rewards.length);
   for (const members of groupMembers(rewards, groups)) {
-    if (members.length < 2) throw new RangeError('RLOO needs at least two samples of every prompt');
+    if (members.length < 2) continue;
     const { mean } = moments(members.map((index) => rewards[index]!));
     const scale = members.length / (members.length - 1);
     for (const index of members) advantages[index] = scale * (rewards[index]! - mean);

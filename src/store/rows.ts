@@ -121,6 +121,8 @@ export interface StepRow {
   readonly loss: number;
   /** Nats a token. */
   readonly entropy: number;
+  /** Share of the tokens that the clip moved, in the last of the step's updates; 0 of a single one, whose ratio is 1. */
+  readonly clippedShare: number;
   /** Mean probability of the band over valid tasks, by the probe; null without one. */
   readonly claimedInBand: number | null;
   /** In band / valid, by the solver, where it was asked. */

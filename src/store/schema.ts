@@ -4,7 +4,7 @@
  */
 
 /** Stored in the file's `user_version`; raise it with every change below. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
 export const APPLICATION_ID = 0x5052504c;
@@ -113,6 +113,7 @@ CREATE TABLE steps (
   gradient_norm REAL NOT NULL,
   loss REAL NOT NULL,
   entropy REAL NOT NULL,
+  clipped_share REAL NOT NULL,
   claimed_in_band REAL,
   measured_in_band REAL,
   solver_trials INTEGER NOT NULL,

@@ -54,6 +54,7 @@ function step(arm: string, index: number, fields: Partial<StepRow> = {}): StepRo
     gradientNorm: 2,
     loss: -0.5,
     entropy: 0.75,
+    clippedShare: 0.0625,
     claimedInBand: 0.3,
     measuredInBand: null,
     solverTrials: 0,
@@ -430,7 +431,7 @@ describe('files that cannot be used', () => {
     const old = new Database(database());
     old.pragma('user_version = 99');
     old.close();
-    expect(open).toThrow('has schema version 99, this propel reads version 5');
+    expect(open).toThrow('has schema version 99, this propel reads version 6');
     store = RunStore.open(folder, { fresh: true });
   });
 

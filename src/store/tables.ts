@@ -92,6 +92,7 @@ const STEPS: Columns<StepRow> = {
   gradientNorm: 'plain',
   loss: 'plain',
   entropy: 'plain',
+  clippedShare: 'plain',
   claimedInBand: 'plain',
   measuredInBand: 'plain',
   solverTrials: 'plain',
