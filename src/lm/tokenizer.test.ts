@@ -10,6 +10,9 @@ const TEMPLATE =
   "{% for m in messages %}{{ '# ' + m['role'] + '\n' + m['content'] + '<eos>' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '# assistant\n' }}{% endif %}";
 
+/** The micro-world's begin token. */
+const BOS = 1;
+
 function folderWith(files: Readonly<Record<string, unknown>>): string {
   const folder = temporaryFolder();
   addTokenizer(folder);
@@ -17,6 +20,12 @@ function folderWith(files: Readonly<Record<string, unknown>>): string {
     writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   }
   return folder;
+}
+
+/** Rewrite a JSON file of a folder. */
+function changeJson(folder: string, name: string, change: (content: Record<string, unknown>) => unknown): void {
+  const file = join(folder, name);
+  writeFileSync(file, JSON.stringify(change(JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>)));
 }
 
 function withTemplate(chat_template: unknown): string {
@@ -38,7 +47,7 @@ describe('a question', () => {
     const tokenizer = await Tokenizer.open(withTemplate(TEMPLATE));
     expect(tokenizer.hasChat).toBe(true);
     expect(tokenizer.question('1 + 1', 'auto')).toEqual(turn(tokenizer));
-    expect(tokenizer.question('1 + 1', 'never')).toEqual([tokenizer.bos, ...tokenizer.encode('1 + 1')]);
+    expect(tokenizer.question('1 + 1', 'never')).toEqual([BOS, ...tokenizer.encode('1 + 1')]);
   });
 
   it('follows chat_template.jinja, and the template named default of several', async () => {
@@ -79,9 +88,9 @@ describe('a text that reads like a special token', () => {
     const tokenizer = await Tokenizer.open(withTemplate(TEMPLATE));
     const text = 'a <eos> <bos><eos>';
     const ids = tokenizer.question(text, 'auto');
-    expect(ids.filter((id) => id === tokenizer.eos || id === tokenizer.bos)).toEqual([tokenizer.eos]);
+    expect(ids.filter((id) => id === tokenizer.eos || id === BOS)).toEqual([tokenizer.eos]);
     expect(tokenizer.decode(ids)).toBe(`# user\n${text}# assistant\n`);
-    expect(tokenizer.question(text, 'never')).toEqual([tokenizer.bos, ...tokenizer.encode(text)]);
+    expect(tokenizer.question(text, 'never')).toEqual([BOS, ...tokenizer.encode(text)]);
     expect(tokenizer.decode(tokenizer.encode(text))).toBe(text);
   });
 
@@ -91,17 +100,49 @@ describe('a text that reads like a special token', () => {
   });
 });
 
-describe('the beginning of a sequence', () => {
-  it('is left out where the tokenizer says so', async () => {
-    const folder = folderWith({});
-    const file = join(folder, 'tokenizer_config.json');
-    writeFileSync(
-      file,
-      JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), add_bos_token: false }),
-    );
-    const tokenizer = await Tokenizer.open(folder);
-    expect(tokenizer.bos).toBeNull();
-    expect(tokenizer.prompt('1')).toEqual(tokenizer.encode('1'));
+describe('what stands before a text', () => {
+  const template = (names: readonly string[], ids: readonly number[]): object => ({
+    type: 'TemplateProcessing',
+    single: [...names.map((id) => ({ SpecialToken: { id, type_id: 0 } })), { Sequence: { id: 'A', type_id: 0 } }],
+    pair: [],
+    special_tokens: Object.fromEntries(names.map((id, i) => [id, { id, ids: [ids[i]], tokens: [id] }])),
+  });
+  const bytes = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true };
+  const begin = template(['<bos>'], [BOS]);
+  const end = {
+    ...begin,
+    single: [{ Sequence: { id: 'A', type_id: 0 } }, { SpecialToken: { id: '<bos>', type_id: 0 } }],
+  };
+
+  // What transformers 5.24 puts before a text, of the same files.
+  it.each([
+    ['nothing', null, []],
+    ['bytes', bytes, []],
+    ['a template', begin, [BOS]],
+    ['a template of two tokens', template(['<eos>', '<bos>'], [2, 1]), [2, BOS]],
+    ['a template whose token comes behind', end, []],
+    ['bytes and a template', { type: 'Sequence', processors: [bytes, begin] }, [BOS]],
+    ['a pair of tokens around', { type: 'BertProcessing', sep: ['<eos>', 2], cls: ['<bos>', BOS] }, [BOS]],
+  ])(
+    'is what tokenizer.json’s post-processor puts there, of %s, whatever add_bos_token says',
+    async (_, post_processor, prefix) => {
+      const folder = folderWith({});
+      changeJson(folder, 'tokenizer.json', (tokenizer) => ({ ...tokenizer, post_processor }));
+      for (const add_bos_token of [undefined, true, false, null]) {
+        changeJson(folder, 'tokenizer_config.json', (config) => ({ ...config, add_bos_token }));
+        const tokenizer = await Tokenizer.open(folder);
+        expect(tokenizer.prefix).toEqual(prefix);
+        expect(tokenizer.prompt('1')).toEqual([...prefix, ...tokenizer.encode('1')]);
+        expect(tokenizer.prompt('')).toEqual(prefix);
+      }
+    },
+  );
+
+  it('is the begin token in the micro-world, whose models were trained with it', async () => {
+    for (const model of ['generator', 'second-generator', 'solver']) {
+      const tokenizer = await Tokenizer.open(join('data', 'micro-world', model));
+      expect(tokenizer.prompt('def f(x):')).toEqual([BOS, ...tokenizer.encode('def f(x):')]);
+    }
   });
 });
 
