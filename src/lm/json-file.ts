@@ -1,6 +1,6 @@
 /** Reads the JSON files of a checkpoint, and says what is wrong with one in a line. */
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { UserError } from '../errors.js';
 
 /**

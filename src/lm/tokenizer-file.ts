@@ -18,6 +18,7 @@ export interface AddedToken {
 export interface TokenizerJson {
   readonly added_tokens: readonly AddedToken[];
   readonly model: VocabularyModel;
+  readonly decoder: unknown;
 }
 
 export interface TokenizerFile {
@@ -35,7 +36,7 @@ export interface TokenizerFile {
 const ADVICE = 'fetch the file again';
 
 const addedToken = z.looseObject({
-  id: z.unknown(),
+  id: z.unknown().optional(),
   content: z.string().nonempty('is empty'),
   special: z.boolean().default(false),
 });
@@ -50,12 +51,12 @@ const schema = z.looseObject({
 });
 
 /**
- * @param content of `file`
+ * @param json the content of `file`
  * @param config what the checkpoint says of its special tokens beside the file
  * @throws UserError naming the file and what in it cannot be used
  */
-export function parseTokenizer(content: unknown, file: string, config: TokenizerConfig): TokenizerFile {
-  const parsed = parseFields(schema, content, file, 'this is not the tokenizer.json of a fast tokenizer');
+export function parseTokenizer(json: unknown, file: string, config: TokenizerConfig): TokenizerFile {
+  const parsed = parseFields(schema, json, file, 'this is not the tokenizer.json of a fast tokenizer');
   const refuse = (what: string): never => {
     throw new UserError(`${file}: ${what}; ${ADVICE}`);
   };
@@ -73,9 +74,9 @@ export function parseTokenizer(content: unknown, file: string, config: Tokenizer
   const known = new Uint8Array(largestId + 1);
   known.set(vocabulary.taken);
   for (const id of texts.keys()) known[id] = 1;
-  const json = { ...parsed, normalizer, pre_tokenizer, post_processor: null, decoder, added_tokens: added };
+  const parts = { normalizer, pre_tokenizer, post_processor: null, decoder };
   return {
-    json: { ...json, model: vocabulary.json },
+    json: { ...parsed, ...parts, added_tokens: added, model: vocabulary.json },
     idOf: (text) => ids.get(text) ?? vocabulary.ids.get(text),
     textOf: (id) => texts.get(id) ?? textOfId(vocabulary, id),
     isToken: isOneOf(known),

@@ -157,6 +157,52 @@ describe('what ends a text', () => {
     expect(await ends({ 'generation_config.json': { eos_token_id: null } })).toEqual([2]);
   });
 
+  it.each([
+    ['tokenizer_config.json', { 'tokenizer_config.json': { eos_token: '<eos>' } }, [2]],
+    ['an object there', { 'tokenizer_config.json': { eos_token: { content: '<eos>', lstrip: false } } }, [2]],
+    ['special_tokens_map.json', { 'special_tokens_map.json': { eos_token: '<eos>' } }, [2]],
+    ['an object there too', { 'special_tokens_map.json': { eos_token: { content: '<eos>', rstrip: false } } }, [2]],
+    ['generation_config.json', { 'generation_config.json': { eos_token_id: [2, 7] } }, [2, 7]],
+    ['config.json', { 'config.json': { model_type: 'llama', eos_token_id: 2 } }, [2]],
+    // As transformers ranks them.
+    [
+      'the map before a configuration',
+      { 'tokenizer_config.json': { eos_token: '<pad>' }, 'special_tokens_map.json': { eos_token: '<eos>' } },
+      [2],
+    ],
+    [
+      'a configuration that lists its tokens before the map',
+      {
+        'tokenizer_config.json': {
+          eos_token: '<eos>',
+          added_tokens_decoder: { 2: { content: '<eos>', special: true } },
+        },
+        'special_tokens_map.json': { eos_token: '<pad>' },
+      },
+      [2],
+    ],
+  ])('may be named by %s alone', async (_, files, expected) => {
+    const tokenizer = await Tokenizer.open(folderWith({ 'tokenizer_config.json': {}, ...files }));
+    expect(tokenizer.ends).toEqual(expected);
+    expect(tokenizer.eos).toBe(2);
+    expect(tokenizer.decode([2])).toBe('');
+  });
+
+  it('is known to a template, wherever it is named', async () => {
+    const folder = folderWith({
+      'tokenizer_config.json': { chat_template: '{{ eos_token }}{{ bos_token }}' },
+      'special_tokens_map.json': { bos_token: '<bos>' },
+      'config.json': { eos_token_id: 2 },
+    });
+    expect((await Tokenizer.open(folder)).question('', 'auto')).toEqual([2, BOS]);
+  });
+
+  it('is missed where no file names one, and it is said where to', async () => {
+    await expect(ends({ 'tokenizer_config.json': {}, 'config.json': {} })).rejects.toThrow(
+      /tokenizer_config\.json names no eos_token, and special_tokens_map\.json, generation_config\.json and config\.json none either; add eos_token with the token that ends a text$/,
+    );
+  });
+
   it('is among the special texts, also where the tokenizer does not call it special', async () => {
     const folder = folderWith({ 'config.json': { eos_token_id: 200 } });
     const file = join(folder, 'tokenizer.json');

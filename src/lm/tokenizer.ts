@@ -33,6 +33,8 @@ export class Tokenizer {
   readonly #tokenizer: PreTrainedTokenizer;
   readonly #special: SpecialTexts;
   readonly #isToken: (id: number) => boolean;
+  /** What stands between the texts of two tokens: a space where there is no decoder. */
+  readonly #between: string;
   /** Text → id, of the tokens that are no text. */
   readonly #control: ReadonlyMap<string, number>;
   /** One more than the largest token id. */
@@ -49,6 +51,7 @@ export class Tokenizer {
     this.#tokenizer = tokenizer;
     this.#special = special;
     this.#isToken = file.isToken;
+    this.#between = file.json.decoder === null ? ' ' : '';
     this.#control = new Map(control.map(({ content, id }) => [content, id]));
     this.vocabulary = file.largestId + 1;
     this.prefix = file.prefix;
@@ -155,7 +158,7 @@ export class Tokenizer {
   /** The text of token ids in the middle of a text: the first token keeps its space. */
   #textInside(ids: readonly number[]): string {
     const before = this.encode('a');
-    return this.decode([...before, ...ids]).slice(this.decode(before).length);
+    return this.decode([...before, ...ids]).slice(this.decode(before).length + this.#between.length);
   }
 
   /** The text of token ids; special tokens have none, and neither have ids of which the tokenizer knows nothing. */
