@@ -132,6 +132,9 @@ describe('a PEFT folder', () => {
     [{ use_dora: true }, 'use_dora'],
     [{ use_rslora: true }, 'use_rslora'],
     [{ bias: 'all' }, 'bias'],
+    [{ r: 1e12 }, 'r'],
+    [{ alpha_pattern: { q_proj: 64 } }, 'alpha_pattern'],
+    [{ rank_pattern: { q_proj: 64 } }, 'rank_pattern'],
   ])('with %j is refused, file and key named', (change, key) => {
     expect(refusal(withConfig(change))).toMatch(/^UserError: .*adapter_config\.json: /);
     expect(refusal(withConfig(change))).toContain(`adapter_config.json: ${key}`);

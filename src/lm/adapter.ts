@@ -13,6 +13,7 @@ import type { DecoderConfig } from './config.js';
 import type { AdapterValues } from './decoder.js';
 import { gaussian } from './gaussian.js';
 import { parseHubModel } from './hub/cache.js';
+import { inOneLine, parseFields } from './json-file.js';
 import { readTensors, writeTensors } from './safetensors.js';
 
 /** Linear modules of a layer by their short names, as PEFT's `target_modules`. */
@@ -140,14 +141,21 @@ export function writeAdapter(folder: string, adapter: Adapter, base: string): vo
   writeFileAtomic(join(folder, CONFIG_FILE), `${JSON.stringify(config, null, 2)}\n`);
 }
 
+const nothing = z.strictObject({}).nullish();
 const configSchema = z.looseObject({
   peft_type: z.literal('LORA'),
-  r: z.int().positive(),
+  r: z
+    .int()
+    .positive()
+    .max(2 ** 24),
   lora_alpha: z.number().positive(),
   target_modules: z.array(z.string()).nonempty(),
   use_rslora: z.literal(false).optional(),
   use_dora: z.literal(false).optional(),
   bias: z.literal('none').optional(),
+  // Ranks and scales of a module's own.
+  rank_pattern: nothing,
+  alpha_pattern: nothing,
 });
 
 /** Read a PEFT folder for a model. @throws UserError when a file is missing, corrupt, of another kind, or does not fit the model. */
@@ -157,20 +165,18 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
   try {
     json = JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
-    throw new UserError(`${file} cannot be read as JSON: ${(cause as Error).message}`, { cause });
+    throw new UserError(`${file} cannot be read as JSON: ${inOneLine((cause as Error).message)}`, { cause });
   }
-  const parsed = configSchema.safeParse(json);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]!;
-    throw new UserError(
-      `${file}: ${issue.path.join('.') || 'document'}: ${issue.message}; only plain LoRA adapters are supported`,
-    );
-  }
-  const { r, lora_alpha, target_modules } = parsed.data;
+  const { r, lora_alpha, target_modules } = parseFields(
+    configSchema,
+    json,
+    file,
+    'only plain LoRA adapters are supported',
+  );
   const modules = moduleNames(config);
   const unknown = target_modules.find((target) => !modules.includes(target));
   if (unknown !== undefined)
-    throw new UserError(`${file}: target_modules: '${unknown}' is not one of ${modules.join(', ')}`);
+    throw new UserError(`${file}: target_modules: '${inOneLine(unknown)}' is not one of ${modules.join(', ')}`);
   const layout = { rank: r, alpha: lora_alpha, targets: target_modules };
   const weights = join(folder, WEIGHTS_FILE);
   const tensors = readTensors(weights);
@@ -188,6 +194,8 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
   }
   const extra = [...tensors.keys()].find((name) => !factors.has(name.slice(PREFIX.length, -'.weight'.length)));
   if (extra)
-    throw new UserError(`${weights} holds '${extra}', which adapter_config.json does not call for in this model`);
+    throw new UserError(
+      `${weights} holds '${inOneLine(extra)}', which adapter_config.json does not call for in this model`,
+    );
   return { layout, factors };
 }

@@ -10,8 +10,8 @@ import type { Tensor } from '../onnx/session.js';
 import { writeFileAtomic } from '../store/files.js';
 import { formatConfig, readConfig, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
-import { readTensors, writeTensors } from './safetensors.js';
-import type { TensorType } from './safetensors.js';
+import { readable, readTensors, writeTensors } from './safetensors.js';
+import type { TensorEntry, TensorType } from './safetensors.js';
 import { openWeightFiles, WEIGHTS_FILE, WEIGHTS_INDEX } from './weight-files.js';
 import type { PlacedTensor } from './weight-files.js';
 
@@ -20,36 +20,38 @@ export interface Checkpoint {
   readonly config: DecoderConfig;
   /** Where the files of `entries` lie: what a session of its graphs calls the external folder. */
   readonly weightsFolder: string;
-  readonly entries: ReadonlyMap<string, PlacedTensor>;
+  /** The tensors that the configuration calls for; what else the files hold is nobody's. */
+  readonly entries: ReadonlyMap<string, CheckpointTensor>;
 }
+
+export type CheckpointTensor = TensorEntry & PlacedTensor;
 
 /** Open a checkpoint without reading its weights. @throws UserError when a file is missing, corrupt or does not fit the configuration. */
 export function openCheckpoint(folder: string): Checkpoint {
   const config = readConfig(folder);
-  const { folder: weightsFolder, tensors: entries } = openWeightFiles(folder);
+  const { folder: weightsFolder, paths, tensors } = openWeightFiles(folder);
+  // The file that lists the tensors, for a message.
+  const listed = paths.length === 1 ? paths[0]! : join(folder, WEIGHTS_INDEX);
+  const entries = new Map<string, CheckpointTensor>();
   for (const [name, shape] of weightShapes(config)) {
-    const entry = entries.get(name);
-    if (!entry) throw new UserError(`${weightsNamed(folder)} has no tensor '${name}', which config.json calls for`);
+    const entry = tensors.get(name);
+    if (!entry) throw new UserError(`${listed} has no tensor '${name}', which config.json calls for`);
     if (entry.shape.join() !== shape.join()) {
       throw new UserError(
-        `${weightsNamed(folder)}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`,
+        `${listed}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`,
       );
     }
+    entries.set(name, { ...entry, ...readable(listed, name, entry) });
   }
   return { folder, config, weightsFolder, entries };
 }
 
-/** The file that lists a checkpoint's tensors, for a message. */
-function weightsNamed(folder: string): string {
-  const { paths } = openWeightFiles(folder);
-  return paths.length === 1 ? paths[0]! : join(folder, WEIGHTS_INDEX);
-}
-
 /** All weights as float32, in the configuration's order. */
 export function readWeights(checkpoint: Checkpoint): Map<string, Tensor> {
-  const tensors = openWeightFiles(checkpoint.folder).paths.map(readTensors);
+  const names = new Set(weightShapes(checkpoint.config).keys());
+  const tensors = openWeightFiles(checkpoint.folder).paths.map((path) => readTensors(path, (name) => names.has(name)));
   const find = (name: string): Tensor => tensors.find((shard) => shard.has(name))!.get(name)!;
-  return new Map([...weightShapes(checkpoint.config).keys()].map((name) => [name, find(name)]));
+  return new Map([...names].map((name) => [name, find(name)]));
 }
 
 /** Write `config.json` and `model.safetensors`; tokenizer files are the caller's. */

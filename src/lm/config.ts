@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
+import { inOneLine, parseFields, parseJsonText } from './json-file.js';
 import { formatRopeScaling, parseRopeScaling } from './rope.js';
 import type { RopeScaling } from './rope.js';
 
@@ -97,13 +98,17 @@ export interface DecoderConfig {
   readonly attentionBias: boolean;
 }
 
-const size = z.int().positive();
+/** A size of a model: damage would else become a loop or a table of any length. Each bound is far above what models have. */
+const sizeTo = (most: number) =>
+  z.int('is no whole number').min(1, 'is less than 1').max(most, `is more than ${most}, which no decoder has`);
+const size = sizeTo(2 ** 24);
+const positions = sizeTo(2 ** 27);
 const typeSchema = z.looseObject({ model_type: z.string() });
 const schema = z.looseObject({
   model_type: z.string(),
   vocab_size: size,
   hidden_size: size,
-  num_hidden_layers: size,
+  num_hidden_layers: sizeTo(10_000),
   num_attention_heads: size,
   num_key_value_heads: size.nullish(),
   head_dim: size.nullish(),
@@ -113,12 +118,12 @@ const schema = z.looseObject({
   rope_scaling: z.record(z.string(), z.unknown()).nullish(),
   rope_parameters: z.looseObject({ rope_theta: z.number().positive().optional() }).nullish(),
   partial_rotary_factor: z.number().nullish(),
-  max_position_embeddings: size.optional(),
-  original_max_position_embeddings: size.optional(),
+  max_position_embeddings: positions.optional(),
+  original_max_position_embeddings: positions.optional(),
   tie_word_embeddings: z.boolean().default(false),
   attention_bias: z.boolean().optional(),
   mlp_bias: z.boolean().nullish(),
-  sliding_window: size.nullish(),
+  sliding_window: positions.nullish(),
   use_sliding_window: z.boolean().nullish(),
   quantization_config: z.unknown().nullish(),
   hidden_act: z.string().default('silu'),
@@ -129,26 +134,18 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   const refuse = (why: string): never => {
     throw new UserError(`${file}: ${why}`);
   };
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (cause) {
-    throw new UserError(`${file} is not valid JSON: ${(cause as Error).message}`, { cause });
-  }
+  const json = parseJsonText(text, file);
   // First, as another family may well have other keys.
   const type = typeSchema.safeParse(json).data?.model_type;
   if (type !== undefined && !Object.hasOwn(FAMILIES, type)) {
-    return refuse(`model_type '${type}' is not supported; supported are ${Object.keys(FAMILIES).join(', ')}`);
+    return refuse(
+      `model_type '${inOneLine(type)}' is not supported; supported are ${Object.keys(FAMILIES).join(', ')}`,
+    );
   }
-  const parsed = schema.safeParse(json);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]!;
-    return refuse(`${issue.path.join('.') || 'document'}: ${issue.message}`);
-  }
-  const c = parsed.data;
+  const c = parseFields(schema, json, file);
   const name = c.model_type as FamilyName;
   const family: Family = FAMILIES[name];
-  if (c.hidden_act !== 'silu') refuse(`hidden_act '${c.hidden_act}' is not supported; only silu is`);
+  if (c.hidden_act !== 'silu') refuse(`hidden_act '${inOneLine(c.hidden_act)}' is not supported; only silu is`);
   if (c.mlp_bias) refuse('mlp_bias is not supported; use a checkpoint without it');
   if (c.quantization_config) refuse('quantization_config: quantised weights are not supported; use a plain checkpoint');
   const kvHeads = c.num_key_value_heads ?? c.num_attention_heads;

@@ -161,7 +161,9 @@ describe('LanguageModel.open', () => {
   it('refuses a tokenizer that is JSON and no tokenizer', async () => {
     const folder = tinyModelFolder();
     writeFileSync(join(folder, 'tokenizer.json'), '{"a": 1}');
-    expect(await refusal(folder)).toMatch(/^UserError: .*the tokenizer cannot be loaded/);
+    expect(await refusal(folder)).toMatch(
+      /^UserError: .*tokenizer\.json: model: .*; this is not the tokenizer\.json of a fast tokenizer/,
+    );
   });
   it('refuses another model’s tokenizer', async () => {
     expect(await refusal(tinyModelFolder(100))).toMatch(

@@ -4,9 +4,9 @@ import { basename, join } from 'node:path';
 import type { Tensor } from '../onnx/session.js';
 import type { Adapter } from './adapter.js';
 import { narrow } from './narrow.js';
-import { toFloat32 } from './safetensors.js';
+import { readable, toFloat32 } from './safetensors.js';
+import type { TensorEntry } from './safetensors.js';
 import { openWeightFiles } from './weight-files.js';
-import type { PlacedTensor } from './weight-files.js';
 
 /** Owner writes, all read: a cache's files may be for reading only. */
 const FILE_MODE = 0o644;
@@ -29,7 +29,7 @@ export function writeMergedWeights(folder: string, adapter: Adapter, to: string)
         const module = name.replace(/\.weight$/, '');
         const A = adapter.factors.get(`${module}.lora_A`);
         const B = adapter.factors.get(`${module}.lora_B`);
-        if (tensor.file === file && A && B) mergeTensor(handle, tensor, A, B, adapter.layout);
+        if (tensor.file === file && A && B) mergeTensor(handle, readable(path, name, tensor), A, B, adapter.layout);
       }
       fsyncSync(handle);
     } finally {
@@ -41,7 +41,7 @@ export function writeMergedWeights(folder: string, adapter: Adapter, to: string)
 
 function mergeTensor(
   handle: number,
-  { type, offset, bytes }: PlacedTensor,
+  { type, offset, bytes }: TensorEntry,
   A: Tensor,
   B: Tensor,
   { alpha, rank }: Adapter['layout'],

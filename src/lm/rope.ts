@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { Differentiable, Rotary } from '../onnx/differentiable.js';
 import type { Dim, Value } from '../onnx/graph.js';
+import { quoted } from './json-file.js';
 
 export type RopeScaling =
   | { readonly type: 'linear'; readonly factor: number }
@@ -72,7 +73,7 @@ export function parseRopeScaling({
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
     if (issue.path[0] === 'type')
-      return `rope_scaling ${JSON.stringify(named)} is not supported; supported are linear, llama3 and longrope`;
+      return `rope_scaling ${quoted(named)} is not supported; supported are linear, llama3 and longrope`;
     return `rope_scaling.${issue.path.join('.')}: ${issue.message}`;
   }
   const s = parsed.data;

@@ -4,25 +4,49 @@ import { z } from 'zod';
 import { UserError } from '../errors.js';
 import type { Tensor } from '../onnx/session.js';
 import { writeFileAtomic } from '../store/files.js';
+import { inOneLine } from './json-file.js';
 
-const BYTES = { F32: 4, F16: 2, BF16: 2 } as const;
-export type TensorType = keyof typeof BYTES;
+/** The types that can be read. */
+const READABLE = ['F32', 'F16', 'BF16'] as const;
+export type TensorType = (typeof READABLE)[number];
+
+/** Bits of an element, of every type that the format has; of a type that is not here the size is not checked. */
+const BITS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    64: ['F64', 'I64', 'U64', 'C64'],
+    32: ['F32', 'I32', 'U32'],
+    16: ['F16', 'BF16', 'I16', 'U16'],
+    8: ['BOOL', 'I8', 'U8', 'F8_E4M3', 'F8_E5M2', 'F8_E8M0', 'F8_E4M3FNUZ', 'F8_E5M2FNUZ'],
+    6: ['F6_E2M3', 'F6_E3M2'],
+    4: ['F4'],
+  }).flatMap(([bits, types]) => types.map((type) => [type, Number(bits)] as const)),
+);
 
 /** One tensor's place in a file; `offset` counts from the start of the file. */
-export interface TensorEntry {
-  readonly type: TensorType;
+export interface StoredTensor {
+  /** As the file has it: of a tensor that nobody reads it may be any. */
+  readonly type: string;
   readonly shape: readonly number[];
   readonly offset: number;
   readonly bytes: number;
 }
 
-const MAX_HEADER = 100 << 20;
+/** A tensor that can be read. */
+export interface TensorEntry extends StoredTensor {
+  readonly type: TensorType;
+}
+
+/** As the format's own library has it. */
+const MAX_HEADER = 100_000_000;
 
 const count = z.int().nonnegative();
 const entrySchema = z.object({ dtype: z.string(), shape: z.array(count), data_offsets: z.tuple([count, count]) });
 
-/** Read and check a header: types known, sizes right, every tensor inside the file. @throws UserError naming the file. */
-export function readTensorEntries(file: string): Map<string, TensorEntry> {
+/**
+ * Read and check a header: sizes right, and the tensors lie one behind the other from the header to the end of the file.
+ * @throws UserError naming the file
+ */
+export function readTensorEntries(file: string): Map<string, StoredTensor> {
   const corrupt = (why: string) =>
     new UserError(`${file} is not a usable safetensors file: ${why}; fetch or write it again`);
   const descriptor = openForReading(file);
@@ -35,34 +59,59 @@ export function readTensorEntries(file: string): Map<string, TensorEntry> {
       throw corrupt(`its header claims ${length} bytes, the file has ${size}`);
     const text = Buffer.alloc(length);
     readSync(descriptor, text, 0, length, 8);
-    let json: unknown;
-    try {
-      json = JSON.parse(text.toString('utf8'));
-    } catch {
-      throw corrupt('its header is not JSON');
-    }
-    const entries = new Map<string, TensorEntry>();
-    for (const [name, entry] of Object.entries(json ?? {})) {
+    const entries = new Map<string, StoredTensor>();
+    for (const [name, entry] of Object.entries(parseHeader(text, corrupt))) {
       if (name === '__metadata__') continue;
       const parsed = entrySchema.safeParse(entry);
-      if (!parsed.success) throw corrupt(`its entry for tensor ${name} is malformed`);
-      const t = parsed.data;
-      if (!Object.hasOwn(BYTES, t.dtype))
-        throw corrupt(`tensor ${name} has type ${t.dtype}; supported are ${Object.keys(BYTES).join(', ')}`);
-      const type = t.dtype as TensorType;
-      const [from, to] = t.data_offsets;
+      if (!parsed.success) throw corrupt(`its entry for tensor ${inOneLine(name)} is malformed`);
+      const { dtype: type, shape, data_offsets } = parsed.data;
+      const [from, to] = data_offsets;
       const bytes = to - from;
-      if (bytes !== t.shape.reduce((a, b) => a * b, BYTES[type]))
-        throw corrupt(`tensor ${name}: ${bytes} bytes do not fit its shape`);
-      const offset = 8 + length + from;
-      if (offset + bytes > size)
-        throw corrupt(`tensor ${name} ends at byte ${offset + bytes} of ${size}: the file is cut off`);
-      entries.set(name, { type, shape: t.shape, offset, bytes });
+      const bits = BITS.get(type);
+      if (bytes < 0 || (bits !== undefined && bytes * 8 !== shape.reduce((a, b) => a * b, bits)))
+        throw corrupt(`tensor ${inOneLine(name)}: ${bytes} bytes do not fit its shape`);
+      entries.set(name, { type, shape, offset: 8 + length + from, bytes });
     }
+    const gap = findGap(entries, 8 + length, size);
+    if (gap !== null) throw corrupt(gap);
     return entries;
   } finally {
     closeSync(descriptor);
   }
+}
+
+function parseHeader(text: Buffer, corrupt: (why: string) => UserError): object {
+  let json: unknown;
+  try {
+    json = JSON.parse(text.toString('utf8'));
+  } catch {
+    throw corrupt('its header is not JSON');
+  }
+  if (json === null || typeof json !== 'object' || Array.isArray(json)) throw corrupt('its header is no JSON object');
+  return json;
+}
+
+/** Why the tensors are not every byte from the header to the end of the file, each once; null when they are. */
+function findGap(entries: ReadonlyMap<string, StoredTensor>, start: number, size: number): string | null {
+  const inOrder = [...entries].toSorted(([, a], [, b]) => a.offset - b.offset || a.bytes - b.bytes);
+  let at = start;
+  for (const [name, { offset, bytes }] of inOrder) {
+    const end = offset + bytes;
+    if (end > size) return `tensor ${inOneLine(name)} ends at byte ${end} of ${size}: the file is cut off`;
+    if (offset < at) return `tensor ${inOneLine(name)} begins at byte ${offset}, inside another that ends at ${at}`;
+    if (offset > at) return `no tensor holds the bytes from ${at} to ${offset}`;
+    at = end;
+  }
+  return at < size ? `no tensor holds the bytes from ${at} to ${size}` : null;
+}
+
+/** A tensor that is called for. @throws UserError when it is of a type that cannot be read. */
+export function readable(file: string, name: string, entry: StoredTensor): TensorEntry {
+  const type = READABLE.find((one) => one === entry.type);
+  if (type !== undefined) return { ...entry, type };
+  throw new UserError(
+    `${file}: tensor ${inOneLine(name)} has type ${inOneLine(entry.type)}, which is not supported; give weights in ${READABLE.join(', ')}`,
+  );
 }
 
 function openForReading(file: string): number {
@@ -73,13 +122,18 @@ function openForReading(file: string): number {
   }
 }
 
-/** Read whole tensors as float32. @throws UserError for a file that is missing or corrupt. */
-export function readTensors(file: string): Map<string, Tensor> {
-  const entries = readTensorEntries(file);
+/**
+ * Read whole tensors as float32.
+ * @param isWanted which of them by name; all where it is not given
+ * @throws UserError for a file that is missing or corrupt, and for a wanted tensor of a type that cannot be read
+ */
+export function readTensors(file: string, isWanted: (name: string) => boolean = () => true): Map<string, Tensor> {
+  const wanted = [...readTensorEntries(file)].filter(([name]) => isWanted(name));
   const descriptor = openForReading(file);
   try {
     return new Map(
-      [...entries].map(([name, entry]) => {
+      wanted.map(([name, stored]) => {
+        const entry = readable(file, name, stored);
         const raw = new Uint8Array(entry.bytes);
         readSync(descriptor, raw, 0, entry.bytes, entry.offset);
         return [name, { shape: entry.shape, data: toFloat32(raw, entry.type) }];

@@ -1,81 +1,95 @@
 /** A checkpoint's tokenizer, by @huggingface/transformers, from local files only. */
 import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { PreTrainedTokenizer } from '@huggingface/transformers';
-import { z } from 'zod';
 import { UserError } from '../errors.js';
 import { readEndTokens } from './end-tokens.js';
+import { inOneLine, quoted, readJsonFile } from './json-file.js';
+import { SpecialTexts } from './special-texts.js';
+import { NAMED_TOKENS, readTokenizerConfig, TOKENIZER_ABSENT } from './tokenizer-config.js';
+import type { TokenizerConfig } from './tokenizer-config.js';
+import { parseTokenizer } from './tokenizer-file.js';
+import type { AddedToken, TokenizerFile } from './tokenizer-file.js';
 
 /** How a model is asked: `auto` puts the text into a user's turn where the model has a chat template, `never` leaves it as it is. */
 export const CHAT_SETTINGS = ['auto', 'never'] as const;
 export type ChatSetting = (typeof CHAT_SETTINGS)[number];
 
-/** A code point that no text may hold: it marks where a special token's text is cut. */
-const CUT = '\uFDD0';
-
 /** Llama 3's templates write today's date unless given one, and the same prompt must have the same tokens tomorrow. */
 const TEMPLATE_VALUES = { date_string: '26 Jul 2024' };
 
-const addedTokens = z
-  .array(z.looseObject({ id: z.int().optional(), content: z.string(), special: z.boolean().optional() }))
-  .default([]);
+/** Texts before a stop: what comes after one of them is encoded as in the middle of a text. */
+const BEFORE_STOPS = ['', 'a', '1', ')', '\n'];
+
+interface Parts {
+  readonly tokenizer: PreTrainedTokenizer;
+  readonly special: SpecialTexts;
+  readonly control: readonly AddedToken[];
+  readonly file: TokenizerFile;
+  readonly ends: readonly [number, ...number[]];
+}
 
 export class Tokenizer {
   readonly #tokenizer: PreTrainedTokenizer;
-  /** The texts of special tokens; null where there are none. */
-  readonly #special: RegExp | null;
+  readonly #special: SpecialTexts;
+  readonly #isToken: (id: number) => boolean;
+  /** What stands between the texts of two tokens: a space where there is no decoder. */
+  readonly #between: string;
+  /** Text → id, of the tokens that are no text. */
+  readonly #control: ReadonlyMap<string, number>;
   /** One more than the largest token id. */
   readonly vocabulary: number;
-  /** Begin-of-sequence token; null where the family has none. */
-  readonly bos: number | null;
+  /** Tokens that stand before a bare text: the begin-of-sequence token of most families, none of others. */
+  readonly prefix: readonly number[];
   readonly eos: number;
   /** Every token that ends a text or a turn; `eos` is the first. */
   readonly ends: readonly number[];
   /** Texts of the special tokens, and of others that end a text or a turn, of more than one character. */
   readonly specialTexts: readonly string[];
 
-  private constructor(
-    tokenizer: PreTrainedTokenizer,
-    added: z.output<typeof addedTokens>,
-    vocabulary: number,
-    bos: number | null,
-    ends: readonly [number, ...number[]],
-  ) {
+  private constructor({ tokenizer, special, control, file, ends }: Parts) {
     this.#tokenizer = tokenizer;
-    this.#special = anyOf(textsOf(added.filter(({ special }) => special)));
-    this.vocabulary = vocabulary;
-    this.bos = bos;
+    this.#special = special;
+    this.#isToken = file.isToken;
+    this.#between = file.json.decoder === null ? ' ' : '';
+    this.#control = new Map(control.map(({ content, id }) => [content, id]));
+    this.vocabulary = file.largestId + 1;
+    this.prefix = file.prefix;
     this.eos = ends[0];
     this.ends = ends;
-    this.specialTexts = textsOf(added.filter(({ special, id }) => special || ends.includes(id ?? -1)));
+    this.specialTexts = control.map(({ content }) => content).filter(({ length }) => length > 1);
   }
 
   /** @throws UserError naming the file that is missing or unusable. */
   static async open(folder: string): Promise<Tokenizer> {
     const path = resolve(folder);
-    const files = z.looseObject({ added_tokens: addedTokens }).safeParse(readJson(join(path, 'tokenizer.json')));
-    const settings = z
-      .looseObject({ add_bos_token: z.unknown() })
-      .safeParse(readJson(join(path, 'tokenizer_config.json')));
+    const name = join(path, 'tokenizer.json');
+    const content = readJsonFile(name, TOKENIZER_ABSENT);
+    const config = readTokenizerConfig(path);
+    const file = parseTokenizer(content, name, config);
+    const ends = endsOf(path, config, file);
+    const control = file.json.added_tokens.filter(({ special, id }) => special || ends.includes(id));
+    const special = new SpecialTexts(control);
+    const eosText = config.named.eos_token ?? file.textOf(ends[0]);
+    const settings = {
+      ...config.settings,
+      ...Object.fromEntries(NAMED_TOKENS.map((token) => [token, config.named[token] ?? null])),
+      eos_token: eosText ?? null,
+      // The library would leave these out of texts even where tokenizer.json calls them no special tokens.
+      additional_special_tokens: [],
+    };
     // Loaded here, because loading it takes as long as everything else that a command starts with.
-    const { AutoTokenizer, env } = await import('@huggingface/transformers');
-    env.allowRemoteModels = false;
-    env.localModelPath = dirname(path);
+    const { PreTrainedTokenizer } = await import('@huggingface/transformers');
     let tokenizer: PreTrainedTokenizer;
     try {
-      tokenizer = await AutoTokenizer.from_pretrained(basename(path), { local_files_only: true });
+      tokenizer = new PreTrainedTokenizer(special.hide(file.json), settings);
     } catch (cause) {
-      throw new UserError(`${path}: the tokenizer cannot be loaded: ${(cause as Error).message}`, { cause });
+      const why = inOneLine((cause as Error).message);
+      throw new UserError(`${path}: the tokenizer cannot be loaded: ${why}`, { cause });
     }
-    const largest = Math.max(...tokenizer.get_vocab().values());
-    const eos = idOf(tokenizer, tokenizer.eos_token);
-    if (eos === null) throw new UserError(`${join(path, 'tokenizer_config.json')} names no eos_token`);
     const template = join(path, 'chat_template.jinja');
     if (existsSync(template)) tokenizer.chat_template = readFileSync(template, 'utf8');
-    const ends = [...new Set([eos, ...readEndTokens(path)])] as [number, ...number[]];
-    const hasBos = settings.data?.add_bos_token !== false;
-    const bos = hasBos ? idOf(tokenizer, tokenizer.bos_token) : null;
-    return new Tokenizer(tokenizer, files.data?.added_tokens ?? [], largest + 1, bos, ends);
+    return new Tokenizer({ tokenizer, special, control, file, ends });
   }
 
   /**
@@ -83,24 +97,12 @@ export class Tokenizer {
    * its task is asked in.
    */
   encode(text: string): number[] {
-    return this.#encodeCut(this.#cut(text));
+    return text ? this.#tokenizer.encode(text, { add_special_tokens: false }) : [];
   }
 
-  /** A text with a cut behind the first character of whatever reads like a special token. */
-  #cut(text: string): string {
-    if (this.#special === null) return text;
-    return text.replaceAll(this.#special, (special) => `${special[0]}${CUT}${special.slice(1)}`);
-  }
-
-  /** The pieces of a cut text, one by one, special tokens as such. */
-  #encodeCut(text: string): number[] {
-    const pieces = text.includes(CUT) ? text.split(CUT) : [text];
-    return pieces.flatMap((piece) => this.#tokenizer.encode(piece, { add_special_tokens: false }));
-  }
-
-  /** A prompt's token ids: the begin-of-sequence token, where there is one, and the text's. */
+  /** A prompt's token ids: what the tokenizer puts before a text, and the text's. */
   prompt(text: string): number[] {
-    return [...(this.bos === null ? [] : [this.bos]), ...(text ? this.encode(text) : [])];
+    return [...this.prefix, ...this.encode(text)];
   }
 
   /** Whether the model has a chat template. */
@@ -115,7 +117,7 @@ export class Tokenizer {
    */
   question(text: string, chat: ChatSetting): number[] {
     if (chat === 'never' || !this.hasChat) return this.prompt(text);
-    const turns = [{ role: 'user', content: this.#cut(text) }];
+    const turns = [{ role: 'user', content: this.#special.markText(text) }];
     let filled: string;
     try {
       filled = this.#tokenizer.apply_chat_template<false>(turns, {
@@ -125,50 +127,62 @@ export class Tokenizer {
       });
     } catch (cause) {
       throw new UserError(
-        `the model's chat template cannot be filled in: ${(cause as Error).message}; set chat: never to do without`,
+        `the model's chat template cannot be filled in: ${inOneLine((cause as Error).message)}; set chat: never to do without`,
         { cause },
       );
     }
-    return this.#encodeCut(filled);
+    return this.encode(this.#special.aliasTokens(filled));
   }
 
-  /** The id of a text that is one token, such as a stop. @throws UserError when it is not. */
+  /**
+   * The id of a special token, or of a text that is one token in the middle of a text: a stop. By itself a text may be two tokens, as where
+   * a tokenizer puts a space before every text. @throws UserError when it is not one.
+   */
   singleToken(text: string): number {
-    const ids = this.#encodeCut(text);
-    if (ids.length !== 1)
-      throw new UserError(`${JSON.stringify(text)} is ${ids.length} tokens of this model: a stop must be one`);
-    return ids[0]!;
+    const control = this.#control.get(text);
+    if (control !== undefined) return control;
+    const counts: number[] = [];
+    for (const before of BEFORE_STOPS) {
+      const start = this.encode(before);
+      const ids = this.encode(before + text);
+      if (start.some((token, i) => token !== ids[i])) continue;
+      const [id, ...more] = ids.slice(start.length);
+      if (id !== undefined && more.length === 0 && this.#textInside([id]) === text) return id;
+      counts.push(ids.length - start.length);
+    }
+    const fewest = counts.reduce((a, b) => Math.min(a, b), Infinity);
+    const many = fewest > 1 ? `${fewest} tokens` : 'no token';
+    throw new UserError(`${JSON.stringify(text)} is ${many} of this model: a stop must be one`);
   }
 
-  /** The text of token ids, special tokens left out. */
+  /** The text of token ids in the middle of a text: the first token keeps its space. */
+  #textInside(ids: readonly number[]): string {
+    const before = this.encode('a');
+    return this.decode([...before, ...ids]).slice(this.decode(before).length + this.#between.length);
+  }
+
+  /** The text of token ids; special tokens have none, and neither have ids of which the tokenizer knows nothing. */
   decode(ids: readonly number[]): string {
-    return ids.length
-      ? this.#tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false })
-      : '';
+    const known = ids.filter(this.#isToken);
+    if (known.length === 0) return '';
+    const text = this.#tokenizer.decode(known, { skip_special_tokens: true, clean_up_tokenization_spaces: false });
+    return this.#special.reveal(text);
   }
 }
 
-/** @throws UserError naming the file that is missing or no JSON. */
-function readJson(file: string): unknown {
-  if (!existsSync(file)) throw new UserError(`${file} is missing: a checkpoint needs its tokenizer's files`);
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch (cause) {
-    throw new UserError(`${file} is not valid JSON: ${(cause as Error).message}`, { cause });
+/** The tokens that end a text: the one that the tokenizer names, then the configurations' own. @throws UserError where there is none */
+function endsOf(folder: string, { named }: TokenizerConfig, file: TokenizerFile): [number, ...number[]] {
+  const listed = readEndTokens(folder);
+  const name = named.eos_token;
+  const eos = name === undefined ? undefined : file.idOf(name);
+  if (name !== undefined && eos === undefined)
+    throw new UserError(`${folder}: eos_token ${quoted(name)} is not a token of tokenizer.json`);
+  const [first, ...others] = new Set([...(eos === undefined ? [] : [eos]), ...listed]);
+  if (first === undefined) {
+    throw new UserError(
+      `${join(folder, 'tokenizer_config.json')} names no eos_token, and special_tokens_map.json, generation_config.json and config.json ` +
+        'none either; add eos_token with the token that ends a text',
+    );
   }
-}
-
-function textsOf(tokens: z.output<typeof addedTokens>): string[] {
-  return tokens.map(({ content }) => content).filter(({ length }) => length > 1);
-}
-
-/** What matches any of the texts; null where there are none. */
-function anyOf(texts: readonly string[]): RegExp | null {
-  const escaped = texts.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
-  return texts.length === 0 ? null : new RegExp(escaped.join('|'), 'g');
-}
-
-function idOf(tokenizer: PreTrainedTokenizer, token: string | null | undefined): number | null {
-  if (!token) return null;
-  return tokenizer.get_vocab().get(token) ?? null;
+  return [first, ...others];
 }

@@ -3,14 +3,15 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
+import { inOneLine, parseFields } from './json-file.js';
 import { readTensorEntries } from './safetensors.js';
-import type { TensorEntry } from './safetensors.js';
+import type { StoredTensor } from './safetensors.js';
 
 export const WEIGHTS_FILE = 'model.safetensors';
 export const WEIGHTS_INDEX = 'model.safetensors.index.json';
 
 /** A tensor's place: `file` is a name in `WeightFiles.folder`. */
-export interface PlacedTensor extends TensorEntry {
+export interface PlacedTensor extends StoredTensor {
   readonly file: string;
 }
 
@@ -45,7 +46,9 @@ export function openWeightFiles(folder: string): WeightFiles {
   for (const [name, shard] of Object.entries(shardOf)) {
     const tensor = shards.get(shard)!.get(name);
     if (!tensor)
-      throw new UserError(`${index} places '${name}' in ${shard}, which does not hold it: fetch both files again`);
+      throw new UserError(
+        `${index} places '${inOneLine(name)}' in ${inOneLine(shard)}, which does not hold it: fetch both files again`,
+      );
     tensors.set(name, tensor);
   }
   return { folder: realFolder(paths), paths, tensors };
@@ -57,15 +60,12 @@ export function readWeightMap(index: string): Record<string, string> {
   try {
     json = JSON.parse(readFileSync(index, 'utf8'));
   } catch (cause) {
-    throw new UserError(`${index} cannot be read as JSON: ${(cause as Error).message}`, { cause });
+    throw new UserError(`${index} cannot be read as JSON: ${inOneLine((cause as Error).message)}`, { cause });
   }
-  const parsed = indexSchema.safeParse(json);
-  if (parsed.success) return parsed.data.weight_map;
-  const issue = parsed.error.issues[0]!;
-  throw new UserError(`${index}: ${issue.path.join('.') || 'document'}: ${issue.message}`);
+  return parseFields(indexSchema, json, index).weight_map;
 }
 
-function placed(path: string, entries: ReadonlyMap<string, TensorEntry>): Map<string, PlacedTensor> {
+function placed(path: string, entries: ReadonlyMap<string, StoredTensor>): Map<string, PlacedTensor> {
   const file = basename(realpathSync(path));
   return new Map([...entries].map(([name, entry]) => [name, { ...entry, file }]));
 }

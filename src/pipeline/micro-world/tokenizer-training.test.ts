@@ -112,9 +112,9 @@ describe('writeTokenizer', () => {
     }
   });
 
-  it('names the special tokens and adds none by itself', () => {
+  it('names the special tokens and puts the begin token before a text, as the models were trained', () => {
     expect([peer.pad_token_id, peer.bos_token_id, peer.eos_token_id]).toEqual([0, 1, 2]);
-    expect(peer.encode('<bos>x')).toEqual([1, encoding.vocabulary.indexOf('x')]);
-    expect(peer.encode('x')).toEqual([encoding.vocabulary.indexOf('x')]);
+    expect(peer.encode('x')).toEqual([1, encoding.vocabulary.indexOf('x')]);
+    expect(peer.encode('<eos>x', { add_special_tokens: false })).toEqual([2, encoding.vocabulary.indexOf('x')]);
   });
 });

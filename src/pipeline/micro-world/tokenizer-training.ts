@@ -165,7 +165,8 @@ export function writeTokenizer(encoding: BytePairEncoding, directory: string): v
     })),
     normalizer: null,
     pre_tokenizer: { type: 'Split', pattern: { Regex: encoding.pattern }, behavior: 'Isolated', invert: false },
-    post_processor: null,
+    // The models have seen every text behind a begin token.
+    post_processor: beginWith(bos),
     decoder: { type: 'Fuse' },
     model: {
       type: 'BPE',
@@ -191,4 +192,16 @@ export function writeTokenizer(encoding: BytePairEncoding, directory: string): v
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, 'tokenizer.json'), `${JSON.stringify(tokenizer, null, 1)}\n`);
   writeFileSync(join(directory, 'tokenizer_config.json'), `${JSON.stringify(config, null, 2)}\n`);
+}
+
+/** Puts a token before every text. */
+function beginWith(token: (typeof SPECIAL_TOKENS)[number]): object {
+  const begin = { SpecialToken: { id: token, type_id: 0 } };
+  const text = (id: 'A' | 'B', type_id: number): object => ({ Sequence: { id, type_id } });
+  return {
+    type: 'TemplateProcessing',
+    single: [begin, text('A', 0)],
+    pair: [begin, text('A', 0), text('B', 1)],
+    special_tokens: { [token]: { id: token, ids: [SPECIAL_TOKENS.indexOf(token)], tokens: [token] } },
+  };
 }
