@@ -40,8 +40,8 @@ export interface TaskRow extends BatchKey {
   readonly item: number;
   /** The kind of task that the completion was asked for, whatever came of it. */
   readonly type: string;
-  /** Seed of the sample. */
-  readonly seed: number;
+  /** What its sampling was given: the batch's rows of one seed, in the order of their items, are one rollout. Null of an imported task. */
+  readonly seed: number | null;
   readonly completion: string;
   /** Tokens of the completion. */
   readonly tokens: number;
@@ -63,7 +63,10 @@ export interface TaskRow extends BatchKey {
 export interface AttemptRow {
   readonly taskId: string;
   readonly attempt: number;
-  readonly seed: number;
+  /** What the solver's sampling was given, of an endpoint the request: the batch's attempts of one seed are one rollout. Null of what was not drawn. */
+  readonly seed: number | null;
+  /** Its place among the samples of that seed. */
+  readonly draw: number | null;
   readonly answer: string;
   readonly verdict: 'pass' | 'fail' | 'error';
 }
