@@ -10,7 +10,7 @@ import { seededRandom } from '../metrics/random.js';
 import { openEndpointSolver } from '../solver/endpoint-solver.js';
 import { RunStore } from '../store/store.js';
 import { attemptTasks } from './attempts.js';
-import { endpointSettings, solverSchema } from './solver-config.js';
+import { endpointSettings, solverSchema, type SolverConfig } from './solver-config.js';
 import type { Workspace } from './workspace.js';
 
 const TASKS = 400;
@@ -62,6 +62,52 @@ function faultyReply(random: () => number, served: Map<string, number>): (n: num
   };
 }
 
+/** What `attemptTasks` needs of a workspace, with an endpoint as solver. */
+async function workspaceOf(solverConfig: SolverConfig): Promise<Workspace> {
+  const solver = await openEndpointSolver(endpointSettings(solverConfig)!, { first: 2, longest: 20, checkSeconds: 5 });
+  onTestFinished(() => solver.close());
+  const sandbox = createFakeSandbox(() => '7');
+  return {
+    config: { seed: 0, band: { min: 1, max: 3, of: K }, solver: solverConfig },
+    store: openStore(),
+    progress: () => ({ update: () => {}, done: () => {} }),
+    domain: createCodeDomain(codeDomainSchema.parse({}), TOPIC_RULES),
+    solver: async () => solver,
+    sandbox: async () => sandbox,
+  } as unknown as Workspace;
+}
+
+function tasksOf(count: number): { id: string; task: CodeTask }[] {
+  return Array.from({ length: count }, (_, i) => {
+    const task: CodeTask = { type: 'code_o', snippet: 'def f(x):\n    return 7', input: `[${i}, 3]`, output: '7' };
+    return { id: String(i), task };
+  });
+}
+
+it('writes down of each attempt the seed that its request carried and its place there, also when asked for once more', async () => {
+  // The first request of each question hangs or answers three of its attempts; a third question is down until it is asked again.
+  let down = 3;
+  const server = await startChatServer((request, ordinal) => {
+    if (/\[2, 3\]/.test(request.messages[0]!.content) && down-- > 0) return { kind: 'status', status: 503 };
+    const choices = Array.from({ length: Math.min(3, request.n ?? 1) }, (_, i) => ({
+      content: `${request.seed} ${i} of ${ordinal}`,
+      finish: 'stop',
+    }));
+    return { kind: 'choices', choices };
+  });
+  const workspace = await workspaceOf(
+    solverSchema.parse({ endpoint: server.url, model: 'm', concurrency: 1, retries: 2, samples: 'together' }),
+  );
+  const { attempts } = await attemptTasks(workspace, tasksOf(3), FIRST);
+  expect(attempts).toHaveLength(3 * K);
+  expect(down).toBeLessThanOrEqual(0);
+  expect(attempts.map(({ seed, draw }) => `${seed} ${draw}`)).toEqual(
+    attempts.map(({ answer }) => answer.split(' of ')[0]),
+  );
+  // Requests of three choices, three choices and two for each question.
+  expect(new Set(attempts.map(({ seed }) => seed)).size).toBe(9);
+});
+
 it('loses and miscounts no attempt of thousands, whatever the endpoint does', async () => {
   const random = seededRandom('faults of an endpoint');
   const served = new Map<string, number>();
@@ -77,24 +123,9 @@ it('loses and miscounts no attempt of thousands, whatever the endpoint does', as
     timeoutSeconds: 0.3,
     retries: 12,
   });
-  const solver = await openEndpointSolver(endpointSettings(solverConfig)!, { first: 2, longest: 20, checkSeconds: 5 });
-  onTestFinished(() => solver.close());
-  const domain = createCodeDomain(codeDomainSchema.parse({}), TOPIC_RULES);
-  const sandbox = createFakeSandbox(() => '7');
-  const workspace = {
-    config: { seed: 0, band: { min: 1, max: 3, of: K }, solver: solverConfig },
-    store: openStore(),
-    progress: () => ({ update: () => {}, done: () => {} }),
-    domain,
-    solver: async () => solver,
-    sandbox: async () => sandbox,
-  } as unknown as Workspace;
-  const tasks = Array.from({ length: TASKS }, (_, i) => {
-    const task: CodeTask = { type: 'code_o', snippet: 'def f(x):\n    return 7', input: `[${i}, 3]`, output: '7' };
-    return { id: String(i), task };
-  });
+  const workspace = await workspaceOf(solverConfig);
 
-  const { attempts, labels, usage } = await attemptTasks(workspace, tasks, FIRST);
+  const { attempts, labels, usage } = await attemptTasks(workspace, tasksOf(TASKS), FIRST);
 
   expect(served.size).toBe(14);
   expect(attempts).toHaveLength(TASKS * K);

@@ -2,7 +2,7 @@
 import { mapBounded, type CodeTask } from '../domain/azr/index.js';
 import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
-import type { Attempt } from '../solver/solver.js';
+import type { DrawnAttempt } from '../solver/solver.js';
 import { UsageMeter, type SolverUsage } from '../solver/usage.js';
 import type { AttemptRow, BatchKey, LabelRow } from '../store/rows.js';
 import type { RunStore } from '../store/store.js';
@@ -45,9 +45,9 @@ export async function attemptTasks(
   const graded = await mapBounded(tasks, sandbox.size, async ({ id, task }, i) => {
     const answered = answers[i]!.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
     const verdicts = (await domain.grade(task, answered, sandbox)).values();
-    return answers[i]!.map(({ answer, status }, attempt): AttemptRow => {
+    return answers[i]!.map(({ answer, status, seed: drawnBy, draw }, attempt): AttemptRow => {
       const verdict = status === 'error' ? 'error' : status === 'cut_off' ? 'fail' : verdicts.next().value!;
-      return { taskId: id, attempt, seed, answer, verdict };
+      return { taskId: id, attempt, seed: drawnBy, draw, answer, verdict };
     });
   });
   const labels = graded.flatMap((own, i): LabelRow[] => {
@@ -72,7 +72,7 @@ export function insertAttempted(store: RunStore, key: BatchKey, { attempts, labe
 async function ask(
   workspace: Workspace,
   batch: AskedBatch,
-): Promise<{ readonly answers: readonly (readonly Attempt[])[]; readonly usage: SolverUsage }> {
+): Promise<{ readonly answers: readonly (readonly DrawnAttempt[])[]; readonly usage: SolverUsage }> {
   const { questions, k, seed } = batch;
   const { config, store } = workspace;
   const meter = new UsageMeter();
@@ -80,7 +80,7 @@ async function ask(
   if (kept) meter.add(kept.usage);
   const solver = await workspace.solver();
   let progress: Progress | null = null;
-  const attempt = (places: readonly number[], stream: number): Promise<Attempt[][]> =>
+  const attempt = (places: readonly number[], stream: number): Promise<DrawnAttempt[][]> =>
     solver.attempt(
       places.map((place) => questions[place]!),
       k,
@@ -95,7 +95,7 @@ async function ask(
   const first = await attempt([...questions.keys()], seed);
   const lost = first.flatMap((own, place) => (own.some(({ status }) => status === 'error') ? [place] : []));
   if (!lost.length) return { answers: first, usage: meter.total };
-  let second: Attempt[][] = [];
+  let second: DrawnAttempt[][] = [];
   try {
     second = await attempt(lost, deriveSeed(seed, 'again', 0));
   } catch (error) {

@@ -26,7 +26,7 @@ const BATCH: AskedBatch = { key: { phase: 'label', arm: '', batch: 3 }, question
 
 const response = (round: number, promptTokens: number): KeptResponse => ({
   round,
-  attempts: [{ answer: `of ${round}`, status: 'answered', place: round }],
+  attempts: [{ answer: `of ${round}`, status: 'answered', seed: 9, draw: 0, place: round }],
   usage: { ...NO_USAGE, requests: 1, promptTokens },
 });
 

@@ -4,7 +4,6 @@ import type { CodeTask } from '../domain/azr/index.js';
 import type { Check } from '../domain/domain.js';
 import { UserError } from '../errors.js';
 import { openModelFiles } from '../lm/language-model.js';
-import { deriveSeed } from '../metrics/random.js';
 import { sha256OfFile } from '../store/files.js';
 import { taskId } from '../store/rows.js';
 import type { AttemptRow, BatchKey, Json, LabelRow, TaskRow } from '../store/rows.js';
@@ -111,7 +110,6 @@ async function importBatch(
 ): Promise<void> {
   const { config, domain, store } = workspace;
   const started = performance.now();
-  const seed = deriveSeed(config.seed, 'import label', key.batch);
   const checks = await domain.check(
     batch.map(({ task }) => task),
     await workspace.sandbox(),
@@ -129,7 +127,8 @@ async function importBatch(
       id,
       item,
       type: given.type,
-      seed,
+      // What sampled them is not known.
+      seed: null,
       completion,
       tokens: countTokens(completion),
       valid: check.valid,
@@ -142,7 +141,9 @@ async function importBatch(
       output: task && computedOutput(task),
     });
     if (task === null) continue;
-    attempts.push(...verdicts.map((verdict, attempt) => ({ taskId: id, attempt, seed, answer: '', verdict })));
+    attempts.push(
+      ...verdicts.map((verdict, attempt) => ({ taskId: id, attempt, seed: null, draw: null, answer: '', verdict })),
+    );
     const graded = verdicts.filter((verdict) => verdict !== 'error');
     if (graded.length < config.band.of) continue;
     const passes = graded.filter((verdict) => verdict === 'pass').length;

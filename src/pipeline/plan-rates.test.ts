@@ -39,7 +39,9 @@ function commit(store: RunStore, key: BatchKey, tasks: number, valid: number, se
     store.insertTasks(rows);
     for (const { id } of rows.slice(0, valid)) {
       if (key.phase === 'train-generator') continue;
-      store.insertAttempts([0, 1].map((attempt) => ({ taskId: id, attempt, seed: 0, answer: '', verdict: 'pass' })));
+      store.insertAttempts(
+        [0, 1].map((attempt) => ({ taskId: id, attempt, seed: 0, draw: attempt, answer: '', verdict: 'pass' })),
+      );
       store.insertLabels([{ taskId: id, passes: 2, k: 2, split: 'label' }]);
     }
   });

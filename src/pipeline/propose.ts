@@ -87,27 +87,35 @@ interface Sample {
 /** The batch's completions, dealt out over the domain's kinds: each kind has one prompt and a random stream of its own. */
 async function sampleKinds(workspace: Workspace, options: ProposeOptions): Promise<Sample[]> {
   const { config, domain } = workspace;
-  const { key, policy } = options;
-  const { tokenizer } = policy;
-  const promptSeed = deriveSeed(config.seed, `prompt ${key.phase} ${key.arm}`, key.batch);
-  const stops = [...new Set([...tokenizer.ends, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])];
+  const { key } = options;
   const samples: Sample[] = [];
   for (const [index, { kind, size }] of dealOut(options.size, domain.kinds).entries()) {
     const stream = `sample ${key.phase} ${key.arm}${index === 0 ? '' : ` ${kind}`}`;
     const seed = deriveSeed(config.seed, stream, key.batch);
-    const prompt = tokenizer.question(domain.prompt(kind, promptSeed), config.policy.chat);
-    const completions = await policy.sample({
-      prompts: [prompt],
-      perPrompt: size,
-      maxNewTokens: config.policy.maxNewTokens,
-      temperature: options.temperature,
-      stops,
-      seed,
-      adapter: options.adapter,
-    });
-    samples.push(...completions.map((completion) => ({ kind, seed, prompt, completion })));
+    samples.push(...(await sampleKind(workspace, options, { kind, size, seed })));
   }
   return samples;
+}
+
+/** A batch's completions of one kind. What comes out follows from the seed, which its rows keep, and from how many there are. */
+export async function sampleKind(
+  { config, domain }: Pick<Workspace, 'config' | 'domain'>,
+  { key, policy, temperature, adapter }: Pick<ProposeOptions, 'key' | 'policy' | 'temperature' | 'adapter'>,
+  { kind, size, seed }: { readonly kind: string; readonly size: number; readonly seed: number },
+): Promise<Sample[]> {
+  const { tokenizer } = policy;
+  const promptSeed = deriveSeed(config.seed, `prompt ${key.phase} ${key.arm}`, key.batch);
+  const prompt = tokenizer.question(domain.prompt(kind, promptSeed), config.policy.chat);
+  const completions = await policy.sample({
+    prompts: [prompt],
+    perPrompt: size,
+    maxNewTokens: config.policy.maxNewTokens,
+    temperature,
+    stops: [...new Set([...tokenizer.ends, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])],
+    seed,
+    adapter,
+  });
+  return completions.map((completion) => ({ kind, seed, prompt, completion }));
 }
 
 /** `size` items in shares as equal as can be, the remainder to the first kinds; a kind without an item is left out. */

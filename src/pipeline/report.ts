@@ -87,7 +87,7 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
       diversity: diversities[i]!,
       byType: ratesByType(generations[i]!, config.domain.types, config.band),
       klPerSequence: klOf(steps, training),
-      clippedShare: steps.length > 0 ? mean(steps.map(({ clippedShare }) => clippedShare)) : null,
+      clippedShare: meanClipped(steps),
       claimedInBand: stored.claimedInBand,
       measuredInBand: stored.measuredInBand,
       solverTrials: {
@@ -127,6 +127,12 @@ function trainingStep(source: Source, row: StepRow): TrainingStep {
     solverTrials: row.solverTrials,
     measured: measuredInStep(source, row),
   };
+}
+
+/** Null without steps that kept it. */
+function meanClipped(steps: readonly StepRow[]): number | null {
+  const kept = steps.flatMap(({ clippedShare }) => clippedShare ?? []);
+  return kept.length > 0 ? mean(kept) : null;
 }
 
 /** On the samples of the step after the checkpoint that is measured; of the last one, on those of its own step. */

@@ -169,7 +169,7 @@ function minesAfter(settings: RewardedArm, step: number): boolean {
 
 function report(progress: Progress, row: StepRow, train: TrainSettings, notes: string): void {
   const claimed = row.claimedInBand === null ? '' : `, claimed in band ${row.claimedInBand.toFixed(2)}`;
-  const clipped = row.clippedShare === 0 ? '' : `, clipped ${percent(row.clippedShare)}`;
+  const clipped = !row.clippedShare ? '' : `, clipped ${percent(row.clippedShare)}`;
   const measured = row.measuredInBand === null ? '' : `, measured in band ${row.measuredInBand.toFixed(2)}`;
   progress.update(
     row.step,

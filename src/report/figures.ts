@@ -75,7 +75,7 @@ function clipFigure(
   legend: readonly LegendEntry[],
   curvesOf: (value: (step: TrainingStep) => number | null) => Curve[],
 ): string {
-  if (!curves.some(({ steps }) => steps.some(({ clippedShare }) => clippedShare > 0))) return '';
+  if (!curves.some(({ steps }) => steps.some(({ clippedShare }) => (clippedShare ?? 0) > 0))) return '';
   return figure(
     '',
     'Clipped tokens',

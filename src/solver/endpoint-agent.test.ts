@@ -2,9 +2,9 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startChatServer, type ChatServer } from '../../tests/chat-server.js';
+import { withoutSeeds, type SolverWithoutSeeds } from '../../tests/without-seeds.js';
 import { UserError } from '../errors.js';
 import { openEndpointSolver } from './endpoint-solver.js';
-import type { Solver } from './solver.js';
 
 const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
 /** A name that only the proxy resolves. */
@@ -47,14 +47,14 @@ async function startProxy(server: ChatServer) {
   return { url: `http://127.0.0.1:${port}`, asked, tunnels, connections: () => connections };
 }
 
-async function open(endpoint: string, timeoutSeconds = 5): Promise<Solver> {
+async function open(endpoint: string, timeoutSeconds = 5): Promise<SolverWithoutSeeds> {
   const settings = { model: 'm', temperature: 1, maxNewTokens: 8, stops: [], system: '', body: {}, apiKeyEnv: null };
   const solver = await openEndpointSolver(
     { ...settings, endpoint, concurrency: 3, timeoutSeconds, retries: 2, samples: 'auto' },
     { first: 2, longest: 20, checkSeconds: 5 },
   );
   onTestFinished(() => solver.close());
-  return solver;
+  return withoutSeeds(solver);
 }
 
 const RIGHT = { kind: 'choices', choices: [{ content: 'right', finish: 'stop' }], dripMs: 2 } as const;

@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startChatServer, type Choice, type Reply } from '../../tests/chat-server.js';
+import { withoutSeeds, type SolverWithoutSeeds } from '../../tests/without-seeds.js';
 import { RunError, UserError } from '../errors.js';
 import { retryAfterMs } from './endpoint-client.js';
 import { openEndpointSolver, type EndpointSolverSettings, type Patience } from './endpoint-solver.js';
-import type { AnswerKeeper, KeptResponse, Solver } from './solver.js';
+import type { AnswerKeeper, KeptResponse } from './solver.js';
 import { costOf, UsageMeter } from './usage.js';
 
 const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
@@ -24,13 +25,13 @@ async function open(
   endpoint: string,
   settings: Partial<EndpointSolverSettings> = {},
   patience: Partial<Patience> = {},
-): Promise<Solver> {
+): Promise<SolverWithoutSeeds> {
   const solver = await openEndpointSolver(
     { ...SETTINGS, endpoint, ...settings },
     { first: 2, longest: 20, checkSeconds: 5, ...patience },
   );
   onTestFinished(() => solver.close());
-  return solver;
+  return withoutSeeds(solver);
 }
 
 /** So many choices, each told apart by its request and place. */
@@ -292,7 +293,13 @@ describe('what is kept', () => {
     const usage = { requests: 1, retries: 0, promptTokens: 10, completionTokens: 9, unmetered: 0 };
     expect(keeper.responses.get(0)![0]).toEqual({
       round: 0,
-      attempts: [0, 1, 2].map((place) => ({ answer: `0.${place}`, status: 'answered', place })),
+      attempts: [0, 1, 2].map((place) => ({
+        answer: `0.${place}`,
+        status: 'answered',
+        seed: expect.any(Number),
+        draw: place,
+        place,
+      })),
       usage,
     });
     const asked = server.requests.length;

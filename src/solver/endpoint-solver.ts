@@ -15,7 +15,7 @@ import {
   type EndpointSettings,
   type Wait,
 } from './endpoint-client.js';
-import type { AnswerKeeper, Attempt, AttemptOptions, Solver } from './solver.js';
+import type { AnswerKeeper, Attempt, AttemptOptions, DrawnAttempt, Solver } from './solver.js';
 import { NO_USAGE, UsageMeter } from './usage.js';
 
 export interface EndpointSolverSettings extends EndpointSettings, ChatSettings {
@@ -38,7 +38,7 @@ export const PATIENCE: Patience = { first: 500, longest: 60_000, checkSeconds: 3
 const TELL_EVERY = 1000;
 /** Every server takes a seed of 31 bits. */
 const SEEDS = 2 ** 31;
-const ERROR: Attempt = { answer: '', status: 'error' };
+const ERROR: DrawnAttempt = { answer: '', status: 'error', seed: null, draw: null };
 /** As of a local solver, at a question that leaves no room for an answer. */
 const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
 /** A question that every model has room for. */
@@ -75,7 +75,7 @@ interface Work {
 
 /** Places among a question's attempts that are filled by requests after one another. */
 interface Strand {
-  readonly question: { readonly index: number; readonly text: string; readonly attempts: (Attempt | undefined)[] };
+  readonly question: { readonly index: number; readonly text: string; readonly attempts: (DrawnAttempt | undefined)[] };
   readonly places: readonly number[];
   /** Names its stream of seeds. */
   readonly name: string;
@@ -117,7 +117,7 @@ class EndpointSolver implements Solver {
     k: number,
     seed: number,
     { meter = new UsageMeter(), keeper, onProgress }: AttemptOptions = {},
-  ): Promise<Attempt[][]> {
+  ): Promise<DrawnAttempt[][]> {
     const stop = new AbortController();
     const work: Work = { seed, meter, keeper, stop, waits: new Set(), brought: false, lastFault: null };
     // As many as there are requests.
@@ -143,8 +143,8 @@ class EndpointSolver implements Solver {
   }
 
   /** K attempts at a question, errors in place of those that could not be had. */
-  async #gather(text: string, index: number, k: number, work: Work): Promise<Attempt[]> {
-    const attempts = Array.from({ length: k }, (): Attempt | undefined => undefined);
+  async #gather(text: string, index: number, k: number, work: Work): Promise<DrawnAttempt[]> {
+    const attempts = Array.from({ length: k }, (): DrawnAttempt | undefined => undefined);
     let round = 0;
     for (const response of work.keeper?.kept(index) ?? []) {
       for (const { place, ...attempt } of response.attempts) attempts[place] = attempt;
@@ -230,7 +230,7 @@ class EndpointSolver implements Solver {
     if (attempts.length === 0) return 0;
     work.brought = true;
     const missing = missingPlaces(strand);
-    const placed = attempts.map((attempt, i) => ({ ...attempt, place: missing[i]! }));
+    const placed = attempts.map((attempt, i) => ({ ...attempt, seed, draw: i, place: missing[i]! }));
     for (const { place, ...attempt } of placed) strand.question.attempts[place] = attempt;
     work.keeper?.keep(strand.question.index, {
       round,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LanguageModel } from '../lm/language-model.js';
 import type { RolloutRequest } from '../lm/request-checks.js';
 import type { ChatSetting } from '../lm/tokenizer.js';
-import { createLocalSolver } from './local-solver.js';
+import { createLocalSolver, QUESTIONS_PER_ROLLOUT } from './local-solver.js';
 
 /** Characters are tokens; a turn of chat puts 100 before them and 101 after them. */
 function fakeModel(asked: RolloutRequest[]): LanguageModel {
@@ -45,9 +45,9 @@ describe('a local solver', () => {
     ]);
     expect(asked[0]).toMatchObject({ stops: [20, 21, 22], perPrompt: 2, maxNewTokens: 4, seed: 5 });
     expect(attempts).toEqual(
-      Array.from({ length: 2 }, () => [
-        { answer: '7,21', status: 'answered' },
-        { answer: '7,7', status: 'cut_off' },
+      [0, 2].map((draw) => [
+        { answer: '7,21', status: 'answered', seed: 5, draw },
+        { answer: '7,7', status: 'cut_off', seed: 5, draw: draw + 1 },
       ]),
     );
   });
@@ -60,13 +60,23 @@ describe('a local solver', () => {
     expect(asked.map(({ prompts }) => prompts)).toEqual([[[100, 1, 2, 3, 4, 5, 6, 101]]]);
     expect(attempts).toEqual([
       [
-        { answer: '', status: 'cut_off' },
-        { answer: '', status: 'cut_off' },
+        { answer: '', status: 'cut_off', seed: null, draw: null },
+        { answer: '', status: 'cut_off', seed: null, draw: null },
       ],
       [
-        { answer: '7,21', status: 'answered' },
-        { answer: '7,7', status: 'cut_off' },
+        { answer: '7,21', status: 'answered', seed: 1, draw: 0 },
+        { answer: '7,7', status: 'cut_off', seed: 1, draw: 1 },
       ],
     ]);
+  });
+
+  it('says of each attempt which rollout drew it, and where in it', async () => {
+    const asked: RolloutRequest[] = [];
+    const solver = createLocalSolver(fakeModel(asked), { ...SETTINGS, chat: 'never' });
+    const attempts = await solver.attempt(Array<string>(QUESTIONS_PER_ROLLOUT + 1).fill('1'), 2, 7);
+    const [first, second] = asked as [RolloutRequest, RolloutRequest];
+    expect(first.seed).not.toBe(second.seed);
+    expect(attempts[QUESTIONS_PER_ROLLOUT - 1]![1]).toMatchObject({ seed: first.seed, draw: 127 });
+    expect(attempts[QUESTIONS_PER_ROLLOUT]![1]).toMatchObject({ seed: second.seed, draw: 1 });
   });
 });

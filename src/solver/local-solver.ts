@@ -1,7 +1,7 @@
 /** A solver that is a local language model, sampled at a temperature. */
 import type { LanguageModel } from '../lm/language-model.js';
 import type { ChatSetting } from '../lm/tokenizer.js';
-import type { Attempt, Solver } from './solver.js';
+import type { DrawnAttempt, Solver } from './solver.js';
 
 export interface LocalSolverSettings {
   readonly temperature: number;
@@ -16,7 +16,7 @@ export interface LocalSolverSettings {
 export const QUESTIONS_PER_ROLLOUT = 64;
 
 /** An attempt at a question that leaves no room for an answer. */
-const NO_ROOM: Attempt = { answer: '', status: 'cut_off' };
+const NO_ROOM: DrawnAttempt = { answer: '', status: 'cut_off', seed: null, draw: null };
 
 export function createLocalSolver(model: LanguageModel, settings: LocalSolverSettings): Solver {
   const { tokenizer, config } = model;
@@ -33,19 +33,22 @@ export function createLocalSolver(model: LanguageModel, settings: LocalSolverSet
       const readable = prompts.flatMap(({ length }, i) => (length <= longest ? [i] : []));
       for (let at = 0; at < readable.length; at += QUESTIONS_PER_ROLLOUT) {
         const part = readable.slice(at, at + QUESTIONS_PER_ROLLOUT);
+        const drawnBy = seed + at;
         const completions = await model.sample({
           prompts: part.map((i) => prompts[i]!),
           perPrompt: k,
           maxNewTokens: settings.maxNewTokens,
           temperature: settings.temperature,
           stops,
-          seed: seed + at,
+          seed: drawnBy,
           adapter: null,
         });
         part.forEach((question, i) => {
-          attempts[question] = completions.slice(i * k, (i + 1) * k).map(({ tokens, stopped }): Attempt => ({
+          attempts[question] = completions.slice(i * k, (i + 1) * k).map(({ tokens, stopped }, j): DrawnAttempt => ({
             answer: tokenizer.decode(tokens),
             status: stopped ? 'answered' : 'cut_off',
+            seed: drawnBy,
+            draw: i * k + j,
           }));
         });
       }

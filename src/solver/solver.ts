@@ -9,12 +9,20 @@ export interface Attempt {
   readonly status: 'answered' | 'cut_off' | 'error';
 }
 
+/** An attempt with where its randomness came from: all attempts of one seed, in the order of `draw`, are one rollout or one request. */
+export interface DrawnAttempt extends Attempt {
+  /** What the rollout or the request was given; null of an attempt that was not drawn. */
+  readonly seed: number | null;
+  /** Its place among the samples of that seed. */
+  readonly draw: number | null;
+}
+
 /** What one request for attempts at a question brought. */
 export interface KeptResponse {
   /** Counts the requests after one another, each of which has a seed of its own. */
   readonly round: number;
   /** With their places among the question's K. */
-  readonly attempts: readonly (Attempt & { readonly place: number })[];
+  readonly attempts: readonly (DrawnAttempt & { readonly place: number })[];
   readonly usage: SolverUsage;
 }
 
@@ -38,6 +46,6 @@ export interface AttemptOptions {
 export interface Solver {
   readonly name: string;
   /** For each question its `k` attempts; the same seed gives the same attempts, as far as the solver is deterministic. */
-  attempt(questions: readonly string[], k: number, seed: number, options?: AttemptOptions): Promise<Attempt[][]>;
+  attempt(questions: readonly string[], k: number, seed: number, options?: AttemptOptions): Promise<DrawnAttempt[][]>;
   close(): Promise<void>;
 }

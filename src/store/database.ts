@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { UserError } from '../errors.js';
-import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
+import { APPLICATION_ID, READABLE_VERSIONS, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { withStoreErrors } from './sqlite-errors.js';
 
 export const DATABASE_FILE = 'propel.db';
@@ -34,7 +34,7 @@ export function openToWrite(folder: string): Database.Database {
       database.pragma('synchronous = FULL');
       database.pragma('foreign_keys = ON');
       if (isEmpty(database)) create(database);
-      verify(database, path);
+      verify(database, path, 'write');
       return database;
     } catch (error) {
       database.close();
@@ -55,7 +55,7 @@ export function openToRead(folder: string): Database.Database {
       database.pragma('query_only = ON');
       // As a run leaves it that has only just begun, or was killed then.
       if (isEmpty(database)) throw new UserError(`no run in ${folder} yet: ${DATABASE_FILE} is empty; ${start}`);
-      verify(database, path);
+      verify(database, path, 'read');
       return database;
     } catch (error) {
       database.close();
@@ -111,14 +111,15 @@ function create(database: Database.Database): void {
   })();
 }
 
-function verify(database: Database.Database, path: string): void {
+function verify(database: Database.Database, path: string, use: 'read' | 'write'): void {
   if (database.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
     throw new UserError(`${path} is a database of another program; choose another folder with --out`);
   }
   const version = database.pragma('user_version', { simple: true }) as number;
-  if (version !== SCHEMA_VERSION) {
+  if (version !== SCHEMA_VERSION && !(use === 'read' && READABLE_VERSIONS.has(version))) {
+    const older = READABLE_VERSIONS.has(version) ? ' and only shows older ones' : '';
     throw new UserError(
-      `${path} has schema version ${version}, this propel reads version ${SCHEMA_VERSION}; ` +
+      `${path} has schema version ${version}, this propel works on version ${SCHEMA_VERSION}${older}; ` +
         'use the propel that made it, start over with --fresh, or choose another folder with --out',
     );
   }

@@ -40,8 +40,8 @@ export interface TaskRow extends BatchKey {
   readonly item: number;
   /** The kind of task that the completion was asked for, whatever came of it. */
   readonly type: string;
-  /** Seed of the sample. */
-  readonly seed: number;
+  /** What its sampling was given: the batch's rows of one seed, in the order of their items, are one rollout. Null of an imported task. */
+  readonly seed: number | null;
   readonly completion: string;
   /** Tokens of the completion. */
   readonly tokens: number;
@@ -63,7 +63,10 @@ export interface TaskRow extends BatchKey {
 export interface AttemptRow {
   readonly taskId: string;
   readonly attempt: number;
-  readonly seed: number;
+  /** What the solver's sampling was given, of an endpoint the request: the batch's attempts of one seed are one rollout. Null of what was not drawn. */
+  readonly seed: number | null;
+  /** Its place among the samples of that seed. */
+  readonly draw: number | null;
   readonly answer: string;
   readonly verdict: 'pass' | 'fail' | 'error';
 }
@@ -121,8 +124,8 @@ export interface StepRow {
   readonly loss: number;
   /** Nats a token. */
   readonly entropy: number;
-  /** Share of the tokens that the clip moved, in the last of the step's updates; 0 of a single one, whose ratio is 1. */
-  readonly clippedShare: number;
+  /** Share of the tokens that the clip moved, in the last of the step's updates; 0 of a single one, whose ratio is 1; null where it was not kept, before version 6. */
+  readonly clippedShare: number | null;
   /** Mean probability of the band over valid tasks, by the probe; null without one. */
   readonly claimedInBand: number | null;
   /** In band / valid, by the solver, where it was asked. */

@@ -6,6 +6,14 @@
 /** Stored in the file's `user_version`; raise it with every change below. */
 export const SCHEMA_VERSION = 6;
 
+/**
+ * Versions before it that can still be read, though not gone on with: table → the columns that they lack, which read as null. Until 6 an
+ * attempt's seed was its batch's, whatever the solver was given.
+ */
+export const READABLE_VERSIONS: ReadonlyMap<number, Readonly<Record<string, readonly string[]>>> = new Map([
+  [5, { attempts: ['draw'], steps: ['clipped_share'] }],
+]);
+
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
 export const APPLICATION_ID = 0x5052504c;
 
@@ -41,7 +49,7 @@ CREATE TABLE tasks (
   batch INTEGER NOT NULL,
   item INTEGER NOT NULL,
   type TEXT NOT NULL,
-  seed INTEGER NOT NULL,
+  seed INTEGER,
   completion TEXT NOT NULL,
   tokens INTEGER NOT NULL,
   valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
@@ -58,7 +66,8 @@ CREATE TABLE tasks (
 CREATE TABLE attempts (
   task_id TEXT NOT NULL REFERENCES tasks ON DELETE CASCADE,
   attempt INTEGER NOT NULL,
-  seed INTEGER NOT NULL,
+  seed INTEGER,
+  draw INTEGER,
   answer TEXT NOT NULL,
   verdict TEXT NOT NULL CHECK (verdict IN ('pass', 'fail', 'error')),
   PRIMARY KEY (task_id, attempt)

@@ -100,7 +100,8 @@ describe('rows come back as they went in', () => {
     const rows = (['pass', 'fail', 'error'] as const).map((verdict, attempt) => ({
       taskId: taskId(LABEL_BATCH, 0),
       attempt,
-      seed: attempt,
+      seed: attempt === 2 ? null : 2 ** 52 + attempt,
+      draw: attempt === 2 ? null : 7,
       answer: String(attempt),
       verdict,
     }));
@@ -213,7 +214,7 @@ describe('resuming an arm', () => {
     for (let index = 1; index <= 4; index++) commitStep('propel', index);
     const mine = (index: number): void => {
       const id = taskId({ phase: 'train-generator', arm: 'propel', batch: index }, 0);
-      store.insertAttempts([{ taskId: id, attempt: 0, seed: 0, answer: '1', verdict: 'fail' }]);
+      store.insertAttempts([{ taskId: id, attempt: 0, seed: 0, draw: 0, answer: '1', verdict: 'fail' }]);
       store.insertLabels([{ taskId: id, passes: 0, k: 1, split: 'mined' }]);
       const path = `checkpoints/propel/auxiliary-${index}`;
       store.insertMining({ ...MINING, arm: 'propel', step: index, path });
@@ -295,6 +296,7 @@ describe('ungraded tasks', () => {
       taskId: taskId(LABEL_BATCH, item),
       attempt: index,
       seed: 1,
+      draw: index,
       answer: '',
       verdict,
     });
@@ -431,7 +433,27 @@ describe('files that cannot be used', () => {
     const old = new Database(database());
     old.pragma('user_version = 99');
     old.close();
-    expect(open).toThrow('has schema version 99, this propel reads version 6');
+    expect(open).toThrow('has schema version 99, this propel works on version 6');
+    store = RunStore.open(folder, { fresh: true });
+  });
+
+  test('a store of the version before is shown, its attempts without their places, and not gone on with', () => {
+    store.startRun({ seed: 1, config: {}, versions: {} });
+    store.insertTasks([task(LABEL_BATCH, 0)]);
+    const attempt = { taskId: taskId(LABEL_BATCH, 0), attempt: 0, seed: 4, answer: '1', verdict: 'pass' } as const;
+    store.insertAttempts([{ ...attempt, draw: 0 }]);
+    store.close();
+    const old = new Database(database());
+    old.exec('ALTER TABLE attempts DROP COLUMN draw; ALTER TABLE steps DROP COLUMN clipped_share');
+    old.pragma('user_version = 5');
+    old.close();
+    expect(open).toThrow(
+      'has schema version 5, this propel works on version 6 and only shows older ones; use the propel that made it,',
+    );
+    const reader = RunStore.read(folder);
+    expect(reader.tasks({ phase: 'label' })).toEqual([task(LABEL_BATCH, 0)]);
+    expect(reader.attempts(attempt.taskId)).toEqual([{ ...attempt, draw: null }]);
+    reader.close();
     store = RunStore.open(folder, { fresh: true });
   });
 

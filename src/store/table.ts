@@ -13,15 +13,23 @@ export class Table<Row extends object> {
   readonly #name: string;
   readonly #columns: [field: keyof Row & string, column: string, kind: ColumnKind][];
   readonly #order: string;
+  readonly #absent: readonly string[];
   readonly #statements = new Map<string, Database.Statement<[Stored]>>();
 
-  /** `key`: the fields that rows come back ordered by. */
-  constructor(database: Database.Database, name: string, columns: Columns<Row>, key: readonly (keyof Row & string)[]) {
+  /** `key`: the fields that rows come back ordered by; `absent`: columns that the file lacks, which read as null. */
+  constructor(
+    database: Database.Database,
+    name: string,
+    columns: Columns<Row>,
+    key: readonly (keyof Row & string)[],
+    absent: readonly string[] = [],
+  ) {
     this.#database = database;
     this.#name = name;
     const entries = Object.entries(columns) as [keyof Row & string, ColumnKind][];
     this.#columns = entries.map(([field, kind]) => [field, snakeCase(field), kind]);
     this.#order = key.map(snakeCase).join(', ');
+    this.#absent = absent;
   }
 
   insert(rows: readonly Row[]): void {
@@ -36,8 +44,8 @@ export class Table<Row extends object> {
   /** Rows with these values, in the order of the key; a filter's undefined fields do not filter. */
   select(filter: Partial<Row> = {}): Row[] {
     const [where, values] = this.#where(filter);
-    const columns = this.#columns.map(([, column]) => column).join(', ');
-    const sql = `SELECT ${columns} FROM ${this.#name}${where} ORDER BY ${this.#order}`;
+    const columns = this.#columns.map(([, column]) => (this.#absent.includes(column) ? `NULL AS ${column}` : column));
+    const sql = `SELECT ${columns.join(', ')} FROM ${this.#name}${where} ORDER BY ${this.#order}`;
     return this.#prepare(sql)
       .all(values)
       .map((stored) => this.#decode(stored as Stored));

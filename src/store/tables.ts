@@ -16,6 +16,7 @@ import type {
   StepScoreRow,
   TaskRow,
 } from './rows.js';
+import { READABLE_VERSIONS } from './schema.js';
 import { type Columns, Table } from './table.js';
 
 interface BatchRow extends BatchKey {
@@ -59,6 +60,7 @@ const ATTEMPTS: Columns<AttemptRow> = {
   taskId: 'plain',
   attempt: 'plain',
   seed: 'plain',
+  draw: 'plain',
   answer: 'plain',
   verdict: 'plain',
 };
@@ -125,20 +127,24 @@ const EVALUATIONS: Columns<EvaluationRow> = { arm: 'plain', measured: 'json' };
 export type Tables = ReturnType<typeof openTables>;
 
 export function openTables(database: Database.Database) {
+  const version = database.pragma('user_version', { simple: true }) as number;
+  const absent = READABLE_VERSIONS.get(version) ?? {};
+  const table = <Row extends object>(name: string, columns: Columns<Row>, key: readonly (keyof Row & string)[]) =>
+    new Table(database, name, columns, key, absent[name]);
   return {
-    run: new Table(database, 'run', RUN, ['seed']),
-    batches: new Table(database, 'batches', BATCHES, ['phase', 'arm', 'batch']),
-    phases: new Table(database, 'phases', PHASES, ['phase', 'arm']),
-    tasks: new Table(database, 'tasks', TASKS, ['phase', 'arm', 'batch', 'item']),
-    attempts: new Table(database, 'attempts', ATTEMPTS, ['taskId', 'attempt']),
-    labels: new Table(database, 'labels', LABELS, ['taskId']),
-    solverUsage: new Table(database, 'solver_usage', SOLVER_USAGE, ['phase', 'arm', 'batch']),
-    keptAnswers: new Table(database, 'kept_answers', KEPT_ANSWERS, ['phase', 'arm', 'batch', 'question', 'ordinal']),
-    probes: new Table(database, 'probes', PROBES, ['name']),
-    steps: new Table(database, 'steps', STEPS, ['arm', 'step']),
-    stepScores: new Table(database, 'step_scores', STEP_SCORES, ['taskId']),
-    checkpoints: new Table(database, 'checkpoints', CHECKPOINTS, ['arm', 'step']),
-    minings: new Table(database, 'minings', MININGS, ['arm', 'step']),
-    evaluations: new Table(database, 'evaluations', EVALUATIONS, ['arm']),
+    run: table('run', RUN, ['seed']),
+    batches: table('batches', BATCHES, ['phase', 'arm', 'batch']),
+    phases: table('phases', PHASES, ['phase', 'arm']),
+    tasks: table('tasks', TASKS, ['phase', 'arm', 'batch', 'item']),
+    attempts: table('attempts', ATTEMPTS, ['taskId', 'attempt']),
+    labels: table('labels', LABELS, ['taskId']),
+    solverUsage: table('solver_usage', SOLVER_USAGE, ['phase', 'arm', 'batch']),
+    keptAnswers: table('kept_answers', KEPT_ANSWERS, ['phase', 'arm', 'batch', 'question', 'ordinal']),
+    probes: table('probes', PROBES, ['name']),
+    steps: table('steps', STEPS, ['arm', 'step']),
+    stepScores: table('step_scores', STEP_SCORES, ['taskId']),
+    checkpoints: table('checkpoints', CHECKPOINTS, ['arm', 'step']),
+    minings: table('minings', MININGS, ['arm', 'step']),
+    evaluations: table('evaluations', EVALUATIONS, ['arm']),
   };
 }
