@@ -7,7 +7,8 @@ import { taskKey } from '../metrics/near-duplicates.js';
 import { writeReport } from '../report/html.js';
 import type { ProbeReport, ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
-import type { ArmResult, Results } from '../report/results.js';
+import type { ArmResult, Results, UnansweredCounts } from '../report/results.js';
+import { sumUsage } from '../solver/usage.js';
 import type { Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import { isTrained, needsLabels } from './arm-config.js';
@@ -79,6 +80,7 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
         offline: needsLabels(settings) ? store.countTrials('label') : 0,
         inLoop: store.countTrials('train-generator', arm),
       },
+      ...(config.solver.endpoint !== null && { unanswered: unansweredBy(source, arm) }),
       ...(mined && { mined }),
       seconds: {
         ...(needsLabels(settings) ? seconds('label', '') : {}),
@@ -88,6 +90,11 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
       },
     });
   });
+}
+
+function unansweredBy({ store }: Source, arm: string): UnansweredCounts {
+  const { cutOff, empty, refused } = sumUsage(store.solverUsage({ phase: 'evaluate', arm }));
+  return { cutOff, empty, refused };
 }
 
 /** How many of an arm's fresh generations are tasks that the probe was trained on or that the arm's own training has rewarded. */

@@ -78,6 +78,19 @@ export function withUngraded<Row>(
   return [...columns, { heading: 'ungraded', meaning: UNGRADED, value }];
 }
 
+/** The columns, and where solvers' attempts brought no text a last one that counts them. */
+export function withUnanswered(
+  columns: readonly Column<ArmResult>[],
+  arms: readonly ArmResult[],
+): readonly Column<ArmResult>[] {
+  const unanswered = ({ unanswered: counts }: ArmResult): number => (counts?.empty ?? 0) + (counts?.refused ?? 0);
+  if (!arms.some((arm) => unanswered(arm) > 0)) return columns;
+  return [...columns, { heading: 'empty', meaning: UNANSWERED, value: (arm) => count(unanswered(arm)) }];
+}
+
+const UNANSWERED =
+  'Attempts of the solver that its endpoint gave without any text, or as refusals. They are fails, which say little of the solver.';
+
 export const UNGRADED =
   'Valid tasks that lost attempts to failures of the infrastructure. Whether they are in band is not known: rates in band are over all others.';
 

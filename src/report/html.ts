@@ -1,7 +1,15 @@
 /** `report.html`: one file without outside parts, tables and plots of a run. */
 import { disjoint } from '../metrics/interval.js';
 import { writeFileAtomic } from '../store/files.js';
-import { ARM_COLUMNS, type Column, COUNT_COLUMNS, DIVERSITY_COLUMNS, TYPE_COLUMNS, withUngraded } from './columns.js';
+import {
+  ARM_COLUMNS,
+  type Column,
+  COUNT_COLUMNS,
+  DIVERSITY_COLUMNS,
+  TYPE_COLUMNS,
+  withUnanswered,
+  withUngraded,
+} from './columns.js';
 import { decimal, duration, MISSING, percent } from './format.js';
 import { calibrationFigure, trainingFigures } from './figures.js';
 import { diversityFigures, outcomeFigures, type Series } from './outcome-figures.js';
@@ -38,7 +46,7 @@ function resultsSection(data: ReportData, series: Series): string {
   const { arms } = data.results;
   return `<h2>Results</h2>
 ${comparison(arms)}
-${tableOf(withUngraded(ARM_COLUMNS, arms, ungradedOf), arms)}
+${tableOf(withUnanswered(withUngraded(ARM_COLUMNS, arms, ungradedOf), arms), arms)}
 <p class="soft">Hover over a heading for its meaning.</p>
 <details><summary>Counts</summary>${tableOf(withUngraded(COUNT_COLUMNS, arms, ungradedOf), arms)}</details>
 ${outcomeFigures(data, series)}`;

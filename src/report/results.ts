@@ -47,6 +47,8 @@ export interface ArmResult {
   readonly measuredInBand: number | null;
   /** Graded attempts spent on labels, and within reinforcement learning. */
   readonly solverTrials: { readonly offline: number; readonly inLoop: number };
+  /** Of a solver behind an endpoint: attempts at the arm's fresh tasks that brought no answer, and so failed. */
+  readonly unanswered?: UnansweredCounts;
   /** Of an adversarial arm: tasks that its training mined (their trials are among those in the loop), and how many were out of band. */
   readonly mined?: { readonly tasks: number; readonly falsePositives: number };
   /** Phase → seconds. */
@@ -82,7 +84,14 @@ export interface Results {
   readonly arms: readonly ArmResult[];
 }
 
-export interface SolverAccountResult {
+/** Attempts without an answer: cut off or without room in the context, without any text, declined by the model. */
+export interface UnansweredCounts {
+  readonly cutOff: number;
+  readonly empty: number;
+  readonly refused: number;
+}
+
+export interface SolverAccountResult extends UnansweredCounts {
   readonly requests: number;
   readonly retries: number;
   readonly promptTokens: number;
@@ -103,6 +112,7 @@ export type ArmContext = Pick<
   | 'claimedInBand'
   | 'measuredInBand'
   | 'solverTrials'
+  | 'unanswered'
   | 'mined'
   | 'seconds'
 >;
@@ -134,6 +144,7 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
     claimedInBand: context.claimedInBand,
     measuredInBand: context.measuredInBand,
     solverTrials: context.solverTrials,
+    ...(context.unanswered && { unanswered: context.unanswered }),
     ...(context.mined && { mined: context.mined }),
     seconds: context.seconds,
   };

@@ -1,12 +1,15 @@
 /** The table of arms for a terminal. */
-import { ARM_COLUMNS, withUngraded } from './columns.js';
+import { ARM_COLUMNS, withUnanswered, withUngraded } from './columns.js';
 import type { ArmResult } from './results.js';
 
 const GAP = '  ';
 
 /** The arms as a table, see {@link alignedTable}. */
 export function armsTable(arms: readonly ArmResult[], width?: number): string {
-  const columns = withUngraded(ARM_COLUMNS, arms, ({ ungraded }) => ungraded);
+  const columns = withUnanswered(
+    withUngraded(ARM_COLUMNS, arms, ({ ungraded }) => ungraded),
+    arms,
+  );
   const headings = columns.map(({ heading }) => heading);
   return alignedTable([headings, ...arms.map((arm) => columns.map(({ value }) => value(arm)))], width);
 }

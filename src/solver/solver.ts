@@ -5,8 +5,11 @@ import type { SolverUsage, UsageMeter } from './usage.js';
 export interface Attempt {
   /** What the solver wrote. */
   readonly answer: string;
-  /** `cut_off`: it ran past its limit, or there was no room for it to begin, which is a fail whatever it wrote. */
-  readonly status: 'answered' | 'cut_off' | 'error';
+  /**
+   * Fails, whatever was written: `cut_off`, it ran past its limit, or there was no room for it to begin; `empty`, it has no text; `refused`, the
+   * model declined.
+   */
+  readonly status: 'answered' | 'cut_off' | 'empty' | 'refused' | 'error';
 }
 
 /** What one request for attempts at a question brought. */
@@ -31,8 +34,8 @@ export interface AttemptOptions {
   /** Counts what is used; what is kept already is not counted again. */
   readonly meter?: UsageMeter;
   readonly keeper?: AnswerKeeper;
-  /** Called every second, with the questions that are done and what is waited for: `waiting 12 s: status 429`. */
-  readonly onProgress?: (done: number, waiting: string | undefined) => void;
+  /** Called every second, with the questions that are done and what there is to tell: `waiting 12 s: status 429`, `3 answers empty`. */
+  readonly onProgress?: (done: number, note: string | undefined) => void;
 }
 
 export interface Solver {

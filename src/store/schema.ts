@@ -4,7 +4,7 @@
  */
 
 /** Stored in the file's `user_version`; raise it with every change below. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
 export const APPLICATION_ID = 0x5052504c;
@@ -82,6 +82,9 @@ CREATE TABLE solver_usage (
   prompt_tokens INTEGER NOT NULL,
   completion_tokens INTEGER NOT NULL,
   unmetered INTEGER NOT NULL,
+  cut_off INTEGER NOT NULL,
+  empty INTEGER NOT NULL,
+  refused INTEGER NOT NULL,
   PRIMARY KEY (phase, arm, batch)
 ) STRICT, WITHOUT ROWID;
 

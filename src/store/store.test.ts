@@ -430,7 +430,7 @@ describe('files that cannot be used', () => {
     const old = new Database(database());
     old.pragma('user_version = 99');
     old.close();
-    expect(open).toThrow('has schema version 99, this propel reads version 5');
+    expect(open).toThrow('has schema version 99, this propel reads version 6');
     store = RunStore.open(folder, { fresh: true });
   });
 
