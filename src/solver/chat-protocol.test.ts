@@ -133,6 +133,10 @@ describe('a hostile response', () => {
     expect(() => readChatResponse(`{"choices":[${'[],'.repeat(600_000)}[]]}`, 1)).toThrow(/more than 500000 values/);
     expect(() => readChatResponse('['.repeat(1_000_000), 1)).toThrow(/more than 500000 values/);
     expect(() => readChatResponse('['.repeat(400_000), 1)).toThrow(/not JSON/);
+    const choices = Array.from({ length: 5000 }, () => ({ message: { content: 'a' } }));
+    expect(() => readChatResponse(JSON.stringify({ choices }), 8)).toThrow(
+      'the response has 5000 choices, 8 were asked for',
+    );
     // Brackets in a text are no values.
     const content = '[,{'.repeat(400_000);
     expect(readChatResponse(response({}, { message: { content } }), 1).attempts[0]!.answer).toBe(content);

@@ -1,6 +1,6 @@
 /** The OpenAI chat API as vLLM, SGLang, llama.cpp and TGI speak it: one request's body, and what its response says. */
 import { z } from 'zod';
-import { parseJsonWithin } from './bounded-json.js';
+import { parseJsonWithin } from '../bounded-json.js';
 import { endingOf } from './finish-reason.js';
 import type { Attempt } from './solver.js';
 import type { SolverUsage } from './usage.js';
@@ -89,21 +89,35 @@ export interface ChatResponse {
   readonly why: string;
 }
 
+/** More choices than anyone asks for. */
+const MOST_CHOICES = 4096;
+
+/** A text that is no response of the chat API. */
+export class NoCompletion extends Error {
+  override readonly name = 'NoCompletion';
+}
+
 /**
  * The choices of a response to a request for `n`: at most so many, and of those with the same index the first.
- * @throws Error when the text is not such a response
+ * @throws NoCompletion when the text is not such a response
  */
 export function readChatResponse(text: string, n: number): ChatResponse {
   let json: unknown;
   try {
     json = parseJsonWithin(text);
   } catch (cause) {
-    throw new Error(`the response is not JSON: ${(cause as Error).message}`, { cause });
+    throw new NoCompletion(`the response is not JSON: ${(cause as Error).message}`, { cause });
+  }
+  const given = (json as { choices?: unknown } | null)?.choices;
+  if (Array.isArray(given) && given.length > MOST_CHOICES) {
+    throw new NoCompletion(`the response has ${given.length} choices, ${n} were asked for`);
   }
   const parsed = responseSchema.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new Error(`the response is no chat completion: ${issue!.path.join('.') || 'document'}: ${issue!.message}`);
+    throw new NoCompletion(
+      `the response is no chat completion: ${issue!.path.join('.') || 'document'}: ${issue!.message}`,
+    );
   }
   const { choices, usage } = parsed.data;
   const byIndex = new Map<number, Attempt>();

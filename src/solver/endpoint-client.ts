@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request, type Dispatcher } from 'undici';
 import { UserError } from '../errors.js';
-import { parseJsonWithin } from './bounded-json.js';
+import { parseJsonWithin } from '../bounded-json.js';
 import { openEndpointAgent } from './endpoint-agent.js';
 import { errorMessage, isTooLong } from './server-words.js';
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RunError, UserError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
 import { AnswerWatch, countEndings, NoAnswers } from './answer-watch.js';
-import { chatRequest, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
+import { chatRequest, NoCompletion, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
 import {
   EndpointClient,
   NoRoom,
@@ -269,7 +269,7 @@ class EndpointSolver implements Solver {
     try {
       response = readChatResponse(text, n);
     } catch (cause) {
-      throw new TransientFault((cause as Error).message, { cause });
+      throw cause instanceof NoCompletion ? new TransientFault(cause.message, { cause }) : cause;
     }
     const came = response.attempts.length;
     if (came > 0) this.#answers = true;

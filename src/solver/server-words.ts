@@ -1,5 +1,5 @@
 /** What a server says of a request that it does not serve: in which words, of which field, and whether for want of room. */
-import { parseJsonWithin } from './bounded-json.js';
+import { parseJsonWithin } from '../bounded-json.js';
 
 /** Characters that are read of such a response; what comes behind them is of no use to anyone. */
 const READ = 16_384;

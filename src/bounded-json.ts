@@ -1,6 +1,6 @@
-/** JSON of a server that is not ours: read only when the values in it are few enough to hold. */
+/** JSON of an outsider, a server or a client: read only when the values in it are few enough to hold. */
 
-/** Of a response with as many choices as anyone asks for there are a thousand. */
+/** A response with a hundred choices has a thousand values, a request with ten thousand completions twenty thousand. */
 const MOST_VALUES = 500_000;
 
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = ['"', '\\', ',', '[', '{'].map((character) =>
