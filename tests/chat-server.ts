@@ -15,6 +15,8 @@ export interface Choice {
   readonly index?: number;
   readonly content: string | null;
   readonly finish: string | null;
+  /** Further fields of its message: `reasoning_content`, `refusal`. */
+  readonly message?: Readonly<Record<string, unknown>>;
 }
 
 /** What becomes of one request. */
@@ -107,9 +109,9 @@ function completion(choices: readonly Choice[], usage: boolean): string {
   return JSON.stringify({
     id: 'chat-1',
     object: 'chat.completion',
-    choices: choices.map(({ index, content, finish }, place) => ({
+    choices: choices.map(({ index, content, finish, message }, place) => ({
       index: index ?? place,
-      message: { role: 'assistant', content },
+      message: { role: 'assistant', content, ...message },
       finish_reason: finish,
     })),
     ...(usage

@@ -7,6 +7,7 @@ import { createFakeSandbox } from '../../tests/fake-sandbox.js';
 import { TOPIC_RULES } from '../../tests/topic-rules.js';
 import { codeDomainSchema, createCodeDomain, type CodeTask } from '../domain/azr/index.js';
 import { seededRandom } from '../metrics/random.js';
+import { NoAnswers } from '../solver/answer-watch.js';
 import { openEndpointSolver } from '../solver/endpoint-solver.js';
 import { RunStore } from '../store/store.js';
 import { attemptTasks } from './attempts.js';
@@ -144,4 +145,40 @@ it('loses and miscounts no attempt of thousands, whatever the endpoint does', as
   expect(usage.requests).toBeGreaterThanOrEqual(server.requests.length);
   expect(usage.requests).toBeLessThan(1.05 * server.requests.length);
   expect(usage.retries).toBeGreaterThan(100);
+});
+
+it('keeps nothing of a batch whose answers are all empty, so that a server that is mended is asked anew', async () => {
+  let isBroken = true;
+  const server = await startChatServer((request) => ({
+    kind: 'choices',
+    choices: Array.from({ length: request.n ?? 1 }, () => ({ content: isBroken ? null : RIGHT, finish: 'stop' })),
+  }));
+  const solverConfig = solverSchema.parse({ endpoint: server.url, model: 'm', concurrency: 1 });
+  const store = openStore();
+  const earlier = { phase: 'label', arm: '', batch: 0 } as const;
+  store.keepAnswer({ ...earlier, question: 'of another batch', ordinal: 0, response: {} });
+  const key = { ...earlier, batch: 1 };
+  const workspace = {
+    config: { seed: 0, band: { min: 1, max: 3, of: K }, solver: solverConfig },
+    store,
+    progress: () => ({ update: () => {}, done: () => {} }),
+    domain: createCodeDomain(codeDomainSchema.parse({}), TOPIC_RULES),
+    solver: async () => {
+      const solver = await openEndpointSolver(endpointSettings(solverConfig)!);
+      onTestFinished(() => solver.close());
+      return solver;
+    },
+    sandbox: async () => createFakeSandbox(() => '7'),
+  } as unknown as Workspace;
+  const tasks = Array.from({ length: 8 }, (_, i) => {
+    const task: CodeTask = { type: 'code_o', snippet: 'def f(x):\n    return 7', input: `[${i}]`, output: '7' };
+    return { id: String(i), task };
+  });
+
+  await expect(attemptTasks(workspace, tasks, { ...FIRST, key })).rejects.toThrow(NoAnswers);
+  expect(store.keptAnswers(key)).toEqual([]);
+  expect(store.keptAnswers(earlier)).toHaveLength(1);
+  isBroken = false;
+  const { labels } = await attemptTasks(workspace, tasks, { ...FIRST, key });
+  expect(labels.map(({ passes }) => passes)).toEqual(Array(8).fill(K));
 });

@@ -2,6 +2,7 @@
 import { mapBounded, type CodeTask } from '../domain/azr/index.js';
 import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
+import { NoAnswers } from '../solver/answer-watch.js';
 import type { DrawnAttempt } from '../solver/solver.js';
 import { UsageMeter, type SolverUsage } from '../solver/usage.js';
 import type { AttemptRow, BatchKey, LabelRow } from '../store/rows.js';
@@ -46,7 +47,7 @@ export async function attemptTasks(
     const answered = answers[i]!.filter(({ status }) => status === 'answered').map(({ answer }) => answer);
     const verdicts = (await domain.grade(task, answered, sandbox)).values();
     return answers[i]!.map(({ answer, status, seed: drawnBy, draw }, attempt): AttemptRow => {
-      const verdict = status === 'error' ? 'error' : status === 'cut_off' ? 'fail' : verdicts.next().value!;
+      const verdict = status === 'error' ? 'error' : status === 'answered' ? verdicts.next().value! : 'fail';
       return { taskId: id, attempt, seed: drawnBy, draw, answer, verdict };
     });
   });
@@ -80,17 +81,20 @@ async function ask(
   if (kept) meter.add(kept.usage);
   const solver = await workspace.solver();
   let progress: Progress | null = null;
-  const attempt = (places: readonly number[], stream: number): Promise<DrawnAttempt[][]> =>
-    solver.attempt(
-      places.map((place) => questions[place]!),
-      k,
-      stream,
-      {
+  const attempt = async (places: readonly number[], stream: number): Promise<DrawnAttempt[][]> => {
+    const asked = places.map((place) => questions[place]!);
+    try {
+      return await solver.attempt(asked, k, stream, {
         meter,
         ...(kept && { keeper: kept.keeperOf(places) }),
-        onProgress: (done, waiting) => (progress ??= workspace.progress('solver')).update(done, places.length, waiting),
-      },
-    );
+        onProgress: (done, note) => (progress ??= workspace.progress('solver')).update(done, places.length, note),
+      });
+    } catch (error) {
+      // Once its server is mended the batch is asked anew.
+      if (error instanceof NoAnswers) store.dropKeptAnswersOf(batch.key);
+      throw error;
+    }
+  };
 
   const first = await attempt([...questions.keys()], seed);
   const lost = first.flatMap((own, place) => (own.some(({ status }) => status === 'error') ? [place] : []));
@@ -100,7 +104,7 @@ async function ask(
     second = await attempt(lost, deriveSeed(seed, 'again', 0));
   } catch (error) {
     // None of them could be had: the others of the batch are kept all the same.
-    if (!(error instanceof RunError)) throw error;
+    if (!(error instanceof RunError) || error instanceof NoAnswers) throw error;
   }
   const again = new Map(lost.map((place, i) => [place, second[i]]));
   const answers = first.map((own, place) =>

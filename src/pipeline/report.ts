@@ -8,8 +8,16 @@ import { taskKey } from '../metrics/near-duplicates.js';
 import { writeReport } from '../report/html.js';
 import type { ReportData, SampleTask } from '../report/report-data.js';
 import { armResult, writeResults } from '../report/results.js';
-import type { ArmResult, ArmTraining, Results, TrainingEnd, TrainingStep } from '../report/results.js';
+import type {
+  ArmResult,
+  ArmTraining,
+  Results,
+  TrainingEnd,
+  TrainingStep,
+  UnansweredCounts,
+} from '../report/results.js';
 import { armWarnings } from '../report/warnings.js';
+import { sumUsage } from '../solver/usage.js';
 import type { Phase, StepRow } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import { isTrained, needsLabels } from './arm-config.js';
@@ -94,6 +102,7 @@ function armResults(source: Source, arms: readonly string[]): ArmResult[] {
         offline: needsLabels(settings) ? store.countTrials('label') : 0,
         inLoop: store.countTrials('train-generator', arm),
       },
+      ...(config.solver.endpoint !== null && { unanswered: unansweredBy(source, arm) }),
       ...(mined && { mined }),
       seconds: {
         ...(needsLabels(settings) ? seconds('label', '') : {}),
@@ -139,6 +148,11 @@ function meanClipped(steps: readonly StepRow[]): number | null {
 function klOf(steps: readonly StepRow[], training: TrainingEnd | null): number | null {
   const after = steps.find(({ step }) => step - 1 === training?.evaluatedStep);
   return (after ?? steps.at(-1))?.klPerSequence ?? null;
+}
+
+function unansweredBy({ store }: Source, arm: string): UnansweredCounts {
+  const { cutOff, empty, refused } = sumUsage(store.solverUsage({ phase: 'evaluate', arm }));
+  return { cutOff, empty, refused };
 }
 
 /** How many of an arm's fresh generations are tasks that the probe was trained on or that the arm's own training has rewarded. */

@@ -1,5 +1,5 @@
 /** What a solver behind an endpoint used in a run, and what that came to. */
-import { costOf, sumUsage, type SolverUsage } from '../solver/usage.js';
+import { costOf, sumUsage, unansweredNotes, type SolverUsage } from '../solver/usage.js';
 import type { Phase } from '../store/rows.js';
 import type { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
@@ -28,6 +28,7 @@ export function describeAccount(account: SolverAccount): string {
     `${requests} requests to the solver, ${retries} of them retries`,
     `${promptTokens} prompt and ${completionTokens} completion tokens`,
     ...(unmetered > 0 ? [`${unmetered} responses without token counts`] : []),
+    ...unansweredNotes(account),
     ...(cost === null ? [] : [`cost ${cost.toFixed(2)}`]),
   ];
   return parts.join('; ');

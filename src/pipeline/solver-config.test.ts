@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { describeAccount } from './solver-account.js';
+import { NO_USAGE } from '../solver/usage.js';
 import { endpointSettings, solverProblems, solverSchema } from './solver-config.js';
 
 const URL_OF = 'http://localhost:8000/v1';
@@ -54,9 +55,44 @@ it('asks sixteen requests at once, with eight retries, unless told', () => {
 });
 
 it('says in one line what an endpoint was used for', () => {
-  const usage = { requests: 120, retries: 3, promptTokens: 9000, completionTokens: 40_000, unmetered: 0 };
+  const usage = { ...NO_USAGE, requests: 120, retries: 3, promptTokens: 9000, completionTokens: 40_000 };
   expect(describeAccount({ ...usage, cost: 1.234 })).toBe(
     '120 requests to the solver, 3 of them retries; 9000 prompt and 40000 completion tokens; cost 1.23',
   );
   expect(describeAccount({ ...usage, unmetered: 2, cost: null })).toMatch(/tokens; 2 responses without token counts$/);
+  expect(describeAccount({ ...usage, cutOff: 4, empty: 1, refused: 2, cost: null })).toMatch(
+    /tokens; 4 answers cut off; 1 answer empty; 2 answers refused$/,
+  );
+});
+
+it('gives fields of a request other names, or leaves them out', () => {
+  const settings = solverSchema.parse({
+    endpoint: URL_OF,
+    model: 'm',
+    fields: { max_tokens: 'max_completion_tokens', seed: null },
+  });
+  expect(endpointSettings(settings)!.fields).toEqual({
+    max_tokens: 'max_completion_tokens',
+    seed: null,
+    n: 'n',
+    temperature: 'temperature',
+  });
+  const of = (more: object) => problems({ endpoint: URL_OF, model: 'm', ...more }, null);
+  expect(of({ fields: { max_tokens: 'limit', seed: 'limit' } })).toEqual([
+    'solver.fields.seed: limit is the name of max_tokens too; give each a name of its own',
+  ]);
+  expect(of({ fields: { max_tokens: 'messages' } })).toEqual([
+    'solver.fields.max_tokens: messages is the name of another field; give one of its own',
+  ]);
+  expect(of({ fields: { seed: 'random_seed' }, body: { random_seed: 1 } })).toEqual([
+    'solver.fields.seed: random_seed stands in solver.body too; drop it there',
+  ]);
+  expect(of({ fields: { n: null }, samples: 'together' })).toEqual([
+    'solver.samples: together needs the field n; give single, or drop solver.fields.n',
+  ]);
+  expect(solverSchema.safeParse({ fields: { max_tokens: null } }).success).toBe(false);
+  expect(solverSchema.safeParse({ fields: { seed: '' } }).error?.issues[0]?.message).toMatch(
+    /^give the name of a field/,
+  );
+  expect(solverSchema.safeParse({ body: { max_completion_tokens: 4 } }).success).toBe(false);
 });

@@ -4,7 +4,20 @@ import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
 
 /** Of a request's fields those that settings give, or that must follow from the run. */
-const OWN_FIELDS = ['model', 'messages', 'temperature', 'max_tokens', 'stop', 'n', 'seed', 'stream'];
+const OWN_FIELDS = [
+  'model',
+  'messages',
+  'temperature',
+  'max_tokens',
+  'max_completion_tokens',
+  'stop',
+  'n',
+  'seed',
+  'stream',
+];
+
+/** A field's name in a request. */
+const fieldName = z.string().regex(/^[A-Za-z_][\w-]*$/, 'give the name of a field, such as max_completion_tokens');
 
 export const solverSchema = z
   .strictObject({
@@ -39,11 +52,30 @@ export const solverSchema = z
     body: z
       .record(z.string(), z.json())
       .refine((body) => !OWN_FIELDS.some((field) => field in body), {
-        message: `holds a field that has a setting of its own, or that propel gives: ${OWN_FIELDS.join(', ')}`,
+        message: `holds a field that has a setting of its own, or that propel gives: ${OWN_FIELDS.join(', ')}; solver.fields gives a field another name`,
       })
       .default({})
       .describe(
         'Of an endpoint: further fields of a request, {top_p: 0.95, chat_template_kwargs: {enable_thinking: false}}.',
+      ),
+    fields: z
+      .strictObject({
+        max_tokens: fieldName
+          .default('max_tokens')
+          .describe('The limit of new tokens; OpenAI’s newer models call it max_completion_tokens.'),
+        seed: fieldName
+          .nullable()
+          .default('seed')
+          .describe('The seed of a request; Mistral calls it random_seed. Without one the same run has other answers.'),
+        n: fieldName.nullable().default('n').describe('The number of choices; null: one a request.'),
+        temperature: fieldName
+          .nullable()
+          .default('temperature')
+          .describe('The temperature; without it the server has its own, whatever solver.temperature says.'),
+      })
+      .prefault({})
+      .describe(
+        'Of an endpoint: names that it has for fields of a request; null leaves one out: {max_tokens: max_completion_tokens, seed: null}.',
       ),
     samples: z
       .enum(['auto', 'together', 'single'])
@@ -101,10 +133,39 @@ export function solverProblems(
       message: 'missing; give the name that the endpoint serves the model under',
     });
   }
+  problems.push(...fieldProblems(solver));
   if (checkpoint !== null) {
     problems.push({
       path: ['models', 'solver'],
       message: 'is in place of an endpoint; set it to null or drop solver.endpoint',
+    });
+  }
+  return problems;
+}
+
+function fieldProblems({
+  fields,
+  body,
+  samples,
+}: SolverConfig): { readonly path: string[]; readonly message: string }[] {
+  const problems: { path: string[]; message: string }[] = [];
+  const taken = new Map<string, string>();
+  for (const [field, name] of Object.entries(fields)) {
+    if (name === null) continue;
+    const path = ['solver', 'fields', field];
+    const other = taken.get(name);
+    if (other !== undefined)
+      problems.push({ path, message: `${name} is the name of ${other} too; give each a name of its own` });
+    else if (name !== field && OWN_FIELDS.includes(name) && name !== 'max_completion_tokens') {
+      problems.push({ path, message: `${name} is the name of another field; give one of its own` });
+    } else if (Object.hasOwn(body, name))
+      problems.push({ path, message: `${name} stands in solver.body too; drop it there` });
+    taken.set(name, field);
+  }
+  if (fields.n === null && samples === 'together') {
+    problems.push({
+      path: ['solver', 'samples'],
+      message: 'together needs the field n; give single, or drop solver.fields.n',
     });
   }
   return problems;

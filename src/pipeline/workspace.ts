@@ -6,7 +6,7 @@ import type { Domain } from '../domain/domain.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { ProviderSetting } from '../onnx/providers.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
-import { openEndpointSolver } from '../solver/endpoint-solver.js';
+import { openEndpointSolver, PATIENCE } from '../solver/endpoint-solver.js';
 import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
 import { createLocalSolver } from '../solver/local-solver.js';
 import type { Solver } from '../solver/solver.js';
@@ -202,7 +202,7 @@ export class Workspace {
     const progress = this.progress('solver');
     const waiting = setInterval(() => progress.update(0, 1, `waiting for ${settings.endpoint} to answer`), 1000);
     try {
-      return await openEndpointSolver(settings);
+      return await openEndpointSolver(settings, PATIENCE, (message) => progress.done(`warning: ${message}`));
     } finally {
       clearInterval(waiting);
     }

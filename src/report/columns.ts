@@ -78,13 +78,16 @@ export function withUngraded<Row>(
   return [...columns, { heading: 'ungraded', meaning: UNGRADED, value }];
 }
 
-/** The columns of arms with those that only some runs need, last: whose training collapsed, and how many tasks are not graded. */
+/** The columns of arms with those that only some runs need, last: whose training collapsed, how many tasks are not graded, and how many attempts brought no text. */
 export function withFlags(
   columns: readonly Column<ArmResult>[],
   arms: readonly ArmResult[],
 ): readonly Column<ArmResult>[] {
   const flagged = arms.some(({ training }) => training?.status === 'collapsed') ? [...columns, TRAINING] : columns;
-  return withUngraded(flagged, arms, ({ ungraded }) => ungraded);
+  return withUnanswered(
+    withUngraded(flagged, arms, ({ ungraded }) => ungraded),
+    arms,
+  );
 }
 
 const TRAINING: Column<ArmResult> = {
@@ -97,6 +100,19 @@ const TRAINING: Column<ArmResult> = {
     return status === 'collapsed' ? `collapsed at ${steps}, measured at ${evaluatedStep}` : `${steps} steps`;
   },
 };
+
+/** The columns, and where solvers' attempts brought no text a last one that counts them. */
+function withUnanswered(
+  columns: readonly Column<ArmResult>[],
+  arms: readonly ArmResult[],
+): readonly Column<ArmResult>[] {
+  const unanswered = ({ unanswered: counts }: ArmResult): number => (counts?.empty ?? 0) + (counts?.refused ?? 0);
+  if (!arms.some((arm) => unanswered(arm) > 0)) return columns;
+  return [...columns, { heading: 'empty', meaning: UNANSWERED, value: (arm) => count(unanswered(arm)) }];
+}
+
+const UNANSWERED =
+  'Attempts of the solver that its endpoint gave without any text, or as refusals. They are fails, which say little of the solver.';
 
 export const UNGRADED =
   'Valid tasks that lost attempts to failures of the infrastructure. Whether they are in band is not known: rates in band are over all others.';

@@ -55,6 +55,8 @@ export interface ArmResult {
   readonly measuredInBand: number | null;
   /** Graded attempts spent on labels, and within reinforcement learning. */
   readonly solverTrials: { readonly offline: number; readonly inLoop: number };
+  /** Of a solver behind an endpoint: attempts at the arm's fresh tasks that brought no answer, and so failed. */
+  readonly unanswered?: UnansweredCounts;
   /** Of an adversarial arm: tasks that its training mined (their trials are among those in the loop), and how many were out of band. */
   readonly mined?: { readonly tasks: number; readonly falsePositives: number };
   /** Phase → seconds. */
@@ -154,7 +156,14 @@ export interface ProbeReport {
   readonly warnings: readonly string[];
 }
 
-export interface SolverAccountResult {
+/** Attempts without an answer: cut off or without room in the context, without any text, declined by the model. */
+export interface UnansweredCounts {
+  readonly cutOff: number;
+  readonly empty: number;
+  readonly refused: number;
+}
+
+export interface SolverAccountResult extends UnansweredCounts {
   readonly requests: number;
   readonly retries: number;
   readonly promptTokens: number;
@@ -177,6 +186,7 @@ export type ArmContext = Pick<
   | 'claimedInBand'
   | 'measuredInBand'
   | 'solverTrials'
+  | 'unanswered'
   | 'mined'
   | 'seconds'
 >;
@@ -210,6 +220,7 @@ export function armResult(summary: EvaluationSummary, context: ArmContext): ArmR
     claimedInBand: context.claimedInBand,
     measuredInBand: context.measuredInBand,
     solverTrials: context.solverTrials,
+    ...(context.unanswered && { unanswered: context.unanswered }),
     ...(context.mined && { mined: context.mined }),
     seconds: context.seconds,
   };

@@ -57,11 +57,12 @@ export class SpecialTokens {
 function matchEnd(text: string, start: number, prompt: string): number | null {
   const content = prompt.trimEnd();
   let at = start;
-  for (const character of content) {
-    if (isSpace(character)) continue;
-    while (at < text.length && isSpace(text[at]!)) at++;
-    if (!text.startsWith(character, at)) return null;
-    at += character.length;
+  for (let i = 0; i < content.length; i++) {
+    const unit = content.charCodeAt(i);
+    if (isSpace(unit)) continue;
+    while (at < text.length && isSpace(text.charCodeAt(at))) at++;
+    if (text.charCodeAt(at) !== unit) return null;
+    at++;
   }
   return afterSpace(text, at, prompt.slice(content.length));
 }
@@ -71,13 +72,17 @@ function afterSpace(text: string, from: number, space: string): number {
   let end = from;
   for (const character of space) {
     let at = end;
-    while (at < text.length && text[at] !== character && isSpace(text[at]!)) at++;
+    while (at < text.length && text[at] !== character && isSpace(text.charCodeAt(at))) at++;
     if (text[at] !== character) break;
     end = at + 1;
   }
   return end;
 }
 
-function isSpace(character: string): boolean {
-  return /\s/.test(character);
+const [TAB, RETURN, SPACE, NO_BREAK_SPACE] = [0x09, 0x0d, 0x20, 0xa0];
+
+/** Whether a UTF-16 code unit is white space; most are told without a look at Unicode's. */
+function isSpace(unit: number): boolean {
+  if (unit < NO_BREAK_SPACE) return unit === SPACE || (unit >= TAB && unit <= RETURN);
+  return /\s/.test(String.fromCharCode(unit));
 }

@@ -1,11 +1,21 @@
 /** What the server's routes take and give: OpenRLHF's remote reward, and our own with three kinds of result. */
 import { z } from 'zod';
+import { parseJsonWithin } from '../bounded-json.js';
 import type { SpecialTokens } from './completion.js';
 import type { ItemResult, RewardItem } from './reward-service.js';
 
 /** The request cannot be served as it is: status 400. */
 export class BadRequest extends Error {
   override readonly name = 'BadRequest';
+}
+
+/** @throws BadRequest */
+export function readJson(text: string): unknown {
+  try {
+    return parseJsonWithin(text);
+  } catch (cause) {
+    throw new BadRequest(`the body is not JSON: ${(cause as Error).message.slice(0, 200)}`, { cause });
+  }
 }
 
 const openRlhfSchema = z.object({

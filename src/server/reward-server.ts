@@ -6,7 +6,7 @@ import { hasKey } from './api-key.js';
 import { announcesMore, BodyTooLarge, discardBody, Disconnected, readBody } from './body.js';
 import { SpecialTokens } from './completion.js';
 import { createMetrics, type ServerMetrics } from './metrics.js';
-import { BadRequest, readOpenRlhf, readOwn, writeOpenRlhf } from './protocols.js';
+import { BadRequest, readJson, readOpenRlhf, readOwn, writeOpenRlhf } from './protocols.js';
 import { Overloaded, RewardService, type ItemResult, type RewardItem } from './reward-service.js';
 import type { RewardScorer } from './scorer.js';
 
@@ -217,12 +217,7 @@ class RewardServer {
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity')
       throw new BadRequest(`content-encoding ${encoding}: send it plain`);
-    const text = await readBody(request, this.#settings.maxBodyBytes);
-    try {
-      return JSON.parse(text) as unknown;
-    } catch (cause) {
-      throw new BadRequest(`the body is not JSON: ${(cause as Error).message.slice(0, 200)}`, { cause });
-    }
+    return readJson(await readBody(request, this.#settings.maxBodyBytes));
   }
 
   #health(): Answer {

@@ -1,7 +1,17 @@
 /** The OpenAI chat API as vLLM, SGLang, llama.cpp and TGI speak it: one request's body, and what its response says. */
 import { z } from 'zod';
+import { parseJsonWithin } from '../bounded-json.js';
+import { endingOf } from './finish-reason.js';
 import type { Attempt } from './solver.js';
 import type { SolverUsage } from './usage.js';
+
+/** The names that a server has for what settings give; null: it has none, and the field is left out. */
+export interface FieldNames {
+  readonly max_tokens: string;
+  readonly n: string | null;
+  readonly seed: string | null;
+  readonly temperature: string | null;
+}
 
 /** What every request of a solver has in common. */
 export interface ChatSettings {
@@ -13,22 +23,27 @@ export interface ChatSettings {
   readonly system: string;
   /** Further fields as the server takes them: `top_p`, `top_k`, `chat_template_kwargs`. */
   readonly body: Readonly<Record<string, unknown>>;
+  readonly fields: FieldNames;
 }
 
 export function chatRequest(settings: ChatSettings, question: string, n: number, seed: number): string {
-  const { model, temperature, maxNewTokens, stops, system, body } = settings;
+  const { model, temperature, maxNewTokens, stops, system, body, fields } = settings;
   return JSON.stringify({
     ...body,
     model,
     messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), { role: 'user', content: question }],
-    temperature,
-    max_tokens: maxNewTokens,
+    ...named(fields.temperature, temperature),
+    ...named(fields.max_tokens, maxNewTokens),
     ...(stops.length === 0 ? {} : { stop: stops }),
     // Servers that do not know `n` need not see it.
-    ...(n === 1 ? {} : { n }),
-    seed,
+    ...(n === 1 ? {} : named(fields.n, n)),
+    ...named(fields.seed, seed),
     stream: false,
   });
+}
+
+function named(field: string | null, value: number): Record<string, number> {
+  return field === null ? {} : { [field]: value };
 }
 
 /** A text, or its parts: of those that are no text nothing is read. */
@@ -39,99 +54,142 @@ const contentSchema = z.union([
     .transform((parts) => parts.map(({ type, text }) => (type === 'text' ? (text ?? '') : '')).join('')),
 ]);
 
-const tokenCount = z.number().min(0).nullish().catch(null);
+/** Where a server may add what it likes: anything but a text is none. */
+const textSchema = z.string().nullish().catch(null);
+
+const messageSchema = z.object({
+  content: contentSchema.nullish(),
+  /** vLLM, SGLang, llama.cpp, LMDeploy, DeepSeek; newer vLLM, Ollama, Groq and OpenRouter call it `reasoning`. */
+  reasoning_content: textSchema,
+  reasoning: textSchema,
+  refusal: textSchema,
+});
+
+/** What a server says of tokens never costs an answer: what is no count (a fraction, a negative or an unsafe number, a text) is none. */
+const tokenCount = z.int().min(0).nullish().catch(null);
 
 const responseSchema = z.object({
   choices: z.array(
     z.object({
-      index: z.int().nullish(),
-      message: z.object({ content: contentSchema.nullish() }),
-      finish_reason: z.string().nullish(),
+      index: z.int().nullish().catch(null),
+      message: messageSchema,
+      finish_reason: textSchema,
     }),
   ),
-  // What a server says of tokens never costs an answer: what is not a count is none.
   usage: z.object({ prompt_tokens: tokenCount, completion_tokens: tokenCount }).nullish().catch(null),
 });
 
-/** Finish reasons of an answer that ended by itself. TGI names its own. A tool call is an answer too: one that holds none. */
-const ENDED = new Set(['stop', 'eos_token', 'stop_sequence', 'tool_calls', 'function_call']);
-const CUT_OFF = new Set(['length', 'max_tokens', 'model_length']);
-
-function statusOf(finishReason: string): 'answered' | 'cut_off' | null {
-  if (ENDED.has(finishReason)) return 'answered';
-  return CUT_OFF.has(finishReason) ? 'cut_off' : null;
-}
-
 export interface ChatResponse {
-  /** Whole choices only: one that the server aborted or filtered is none. */
+  /** Whole choices only: one that the server broke off or held back is none. */
   readonly attempts: readonly Attempt[];
   readonly usage: Partial<SolverUsage>;
+  /** What is odd of it, a few words each: a server has few such habits, and they are told once. */
+  readonly remarks: readonly string[];
+  /** Of a response without a whole choice: why there is none. */
+  readonly why: string;
+}
+
+/** More choices than anyone asks for. */
+const MOST_CHOICES = 4096;
+
+/** A text that is no response of the chat API. */
+export class NoCompletion extends Error {
+  override readonly name = 'NoCompletion';
 }
 
 /**
  * The choices of a response to a request for `n`: at most so many, and of those with the same index the first.
- * @throws Error when the text is not such a response
+ * @throws NoCompletion when the text is not such a response
  */
 export function readChatResponse(text: string, n: number): ChatResponse {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseJsonWithin(text);
   } catch (cause) {
-    throw new Error(`the response is not JSON: ${(cause as Error).message}`, { cause });
+    throw new NoCompletion(`the response is not JSON: ${(cause as Error).message}`, { cause });
+  }
+  const given = (json as { choices?: unknown } | null)?.choices;
+  if (Array.isArray(given) && given.length > MOST_CHOICES) {
+    throw new NoCompletion(`the response has ${given.length} choices, ${n} were asked for`);
   }
   const parsed = responseSchema.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new Error(`the response is no chat completion: ${issue!.path.join('.') || 'document'}: ${issue!.message}`);
+    throw new NoCompletion(
+      `the response is no chat completion: ${issue!.path.join('.') || 'document'}: ${issue!.message}`,
+    );
   }
   const { choices, usage } = parsed.data;
   const byIndex = new Map<number, Attempt>();
-  for (const [place, { index: named, message, finish_reason: reason }] of choices.entries()) {
-    const [index, status] = [named ?? place, statusOf(reason ?? '')];
-    if (status !== null && !byIndex.has(index)) byIndex.set(index, { answer: message.content ?? '', status });
+  const [remarks, lost] = [new Set<string>(), new Set<string>()];
+  for (const [place, choice] of choices.entries()) {
+    const index = choice.index ?? place;
+    const reading = readChoice(choice);
+    if (reading.attempt === null) lost.add(nameOf(choice.finish_reason));
+    else if (!byIndex.has(index)) {
+      byIndex.set(index, reading.attempt);
+      for (const remark of reading.remarks) remarks.add(remark);
+    }
   }
   return {
     attempts: [...byIndex.values()].slice(0, n),
-    usage:
-      typeof usage?.prompt_tokens === 'number'
-        ? { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens ?? 0 }
-        : { unmetered: 1 },
+    usage: usageOf(usage),
+    remarks: [...remarks],
+    why: `a response without a whole choice${lost.size > 0 ? `: finish_reason ${[...lost].slice(0, 3).join(', ')}` : ''}`,
   };
 }
 
-const errorSchema = z.union([
-  z.object({ error: z.object({ message: z.string() }) }).transform(({ error }) => error.message),
-  z.object({ error: z.string() }).transform(({ error }) => error),
-  z.object({ message: z.string() }).transform(({ message }) => message),
-  z.object({ detail: z.string() }).transform(({ detail }) => detail),
-]);
-
-/** How servers name a context without room, in words or by code: OpenAI's and vLLM's, SGLang's, llama.cpp's, TGI's, and others'. */
-const NO_ROOM = [
-  /context[\s_-]*(length|size|window)/i,
-  /(longer than|exceeds?) the (model's )?max(imum)?[\s_](model|sequence)[\s_]len/i,
-  /inputs` (tokens \+ `max_new_tokens` must be <=|must have less than) \d+/i,
-  /(prompt|input) is too long/i,
-  /input token count .*exceeds the maximum/i,
-];
-
-/** Whether what a server says of a request that it refused is that the question, with its answer, is too long for the model. */
-export function isTooLong(text: string): boolean {
-  return NO_ROOM.some((words) => words.test(text));
+interface ChoiceReading {
+  /** Null when it is to be asked for again. */
+  readonly attempt: Attempt | null;
+  readonly remarks: readonly string[];
 }
 
-/** Characters of a server's own words that an error repeats. */
-const SHOWN = 200;
-
-/** What a server says of a request that it refused, on one line; empty when it says nothing. */
-export function errorMessage(text: string): string {
-  let said = text;
-  try {
-    const parsed = errorSchema.safeParse(JSON.parse(text));
-    if (parsed.success) said = parsed.data;
-  } catch {
-    // Plain text or a page of a proxy.
+/**
+ * The text is `content`. Where that is null or empty though the model ended by itself, a server with a reasoning parser has put the whole output
+ * into the reasoning (the model did not think, or never closed its thinking): then that is the text.
+ */
+function readChoice({
+  message,
+  finish_reason: reason,
+}: z.output<typeof responseSchema>['choices'][number]): ChoiceReading {
+  const ending = endingOf(reason ?? null);
+  const content = orNull(message.content);
+  const reasoning = orNull(message.reasoning_content) ?? orNull(message.reasoning);
+  const refusal = orNull(message.refusal);
+  const text = content ?? reasoning ?? '';
+  if (ending === 'lost') return { attempt: null, remarks: [] };
+  if (ending === 'refused' || (refusal !== null && content === null)) {
+    return { attempt: { answer: refusal ?? text, status: 'refused' }, remarks: [] };
   }
-  const line = said.replaceAll(/\s+/g, ' ').trim();
-  return line.length <= SHOWN ? line : `${line.slice(0, SHOWN)}…`;
+  if (ending === 'cut') return { attempt: { answer: text, status: 'cut_off' }, remarks: [] };
+  const remarks =
+    ending === 'unknown' ? [`finish_reason ${nameOf(reason)} is not known: its texts are taken as whole answers`] : [];
+  // Whoever gives neither an end that is known nor a text has not answered.
+  if (text === '') return { attempt: ending === 'unknown' ? null : { answer: '', status: 'empty' }, remarks: [] };
+  if (content === null)
+    remarks.push('content is empty and the text stands in the reasoning: that is taken as the answer');
+  return { attempt: { answer: text, status: 'answered' }, remarks };
+}
+
+/** A text with something in it. */
+function orNull(text: string | null | undefined): string | null {
+  return typeof text === 'string' && text.trim() !== '' ? text : null;
+}
+
+/** Characters of a finish reason that are repeated. */
+const REASON_SHOWN = 40;
+
+function nameOf(reason: string | null | undefined): string {
+  return JSON.stringify(reason?.slice(0, REASON_SHOWN) ?? null);
+}
+
+/** A response whose account lacks a count, or gives one that is none, is unmetered; what it does give is counted. */
+function usageOf(usage: z.output<typeof responseSchema>['usage']): Partial<SolverUsage> {
+  const [promptTokens, completionTokens] = [usage?.prompt_tokens ?? null, usage?.completion_tokens ?? null];
+  return {
+    ...(promptTokens !== null && { promptTokens }),
+    ...(completionTokens !== null && { completionTokens }),
+    ...((promptTokens === null || completionTokens === null) && { unmetered: 1 }),
+  };
 }

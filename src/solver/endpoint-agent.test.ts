@@ -48,7 +48,9 @@ async function startProxy(server: ChatServer) {
 }
 
 async function open(endpoint: string, timeoutSeconds = 5): Promise<SolverWithoutSeeds> {
-  const settings = { model: 'm', temperature: 1, maxNewTokens: 8, stops: [], system: '', body: {}, apiKeyEnv: null };
+  const fields = { max_tokens: 'max_tokens', n: 'n', seed: 'seed', temperature: 'temperature' };
+  const chat = { model: 'm', temperature: 1, maxNewTokens: 8, stops: [], system: '', body: {}, fields };
+  const settings = { ...chat, apiKeyEnv: null };
   const solver = await openEndpointSolver(
     { ...settings, endpoint, concurrency: 3, timeoutSeconds, retries: 2, samples: 'auto' },
     { first: 2, longest: 20, checkSeconds: 5 },

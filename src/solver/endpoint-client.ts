@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request, type Dispatcher } from 'undici';
 import { UserError } from '../errors.js';
-import { errorMessage, isTooLong } from './chat-protocol.js';
+import { parseJsonWithin } from '../bounded-json.js';
 import { openEndpointAgent } from './endpoint-agent.js';
+import { errorMessage, isTooLong } from './server-words.js';
 
 export interface EndpointSettings {
   /** `http://host:8000/v1` */
@@ -25,6 +26,15 @@ export class TransientFault extends Error {
 /** The server will not do what this one request asks; to send it again is no use. */
 export class RefusedRequest extends Error {
   override readonly name: string = 'RefusedRequest';
+  readonly status: number;
+  /** The response's text. */
+  readonly said: string;
+
+  constructor(message: string, status: number, said: string) {
+    super(message);
+    this.status = status;
+    this.said = said;
+  }
 }
 
 /** Refused because question and answer have no room in the model's context. */
@@ -32,8 +42,10 @@ export class NoRoom extends RefusedRequest {
   override readonly name = 'NoRoom';
 }
 
-/** A longer response is a fault. */
-const MAX_RESPONSE_BYTES = 64 << 20;
+/** A longer response is a fault: sixteen of them may be read at once. */
+const MAX_RESPONSE_BYTES = 16 << 20;
+/** Of a model's name that is repeated. */
+const NAME_SHOWN = 80;
 /** A server that asks for a longer wait is asked again after this. */
 const LONGEST_RETRY_AFTER_MS = 300_000;
 /** Conflict, too early: like 429 and 5xx they pass by themselves. */
@@ -92,14 +104,20 @@ export class EndpointClient {
     const { status, text } = response;
     if (status >= 200 && status < 300) return text;
     const said = errorMessage(text);
-    if (isTransient(status)) throw new TransientFault(`status ${status}${said && `: ${said}`}`);
+    const told = `status ${status}${said && `: ${said}`}`;
+    // Some servers fail, with status 500, at what others refuse.
+    const hasNoRoom = (status >= 500 || !isTransient(status)) && isTooLong(text);
+    if (isTransient(status) && !hasNoRoom) throw new TransientFault(told);
     const advice = this.#adviceOn(response);
-    if (advice !== null) throw new UserError(`${advice}${said && ` (status ${status}: ${said})`}`);
-    throw new (isTooLong(text) ? NoRoom : RefusedRequest)(`status ${status}${said && `: ${said}`}`);
+    if (advice !== null) throw new UserError(`${advice}${said && ` (${told})`}`);
+    throw new (hasNoRoom ? NoRoom : RefusedRequest)(told, status, text);
   }
 
-  /** @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key or does not serve the model */
-  async check(seconds: number): Promise<void> {
+  /**
+   * @param probe the body of a short request, for a server that does not list its models
+   * @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key or does not serve the model
+   */
+  async check(seconds: number, probe: string): Promise<void> {
     const signal = new AbortController().signal;
     let response;
     try {
@@ -113,7 +131,7 @@ export class EndpointClient {
     }
     const { status, text } = response;
     // Some servers do not list their models.
-    if (status === 404 || status === 405 || status === 501) return this.#checkByCompletion(seconds);
+    if (status === 404 || status === 405 || status === 501) return this.#checkByCompletion(seconds, probe);
     const advice = this.#adviceOn(response);
     if (advice !== null) throw new UserError(advice);
     // A server that is busy or starting is waited for where it is asked.
@@ -126,15 +144,16 @@ export class EndpointClient {
     }
     if (served.length === 0 || served.includes(this.#settings.model)) return;
     throw new UserError(
-      `solver.model: ${this.#base} does not serve ${this.#settings.model}; it serves ${served.slice(0, 10).join(', ')}`,
+      `solver.model: ${this.#base} does not serve ${this.#settings.model}; it serves ${served
+        .slice(0, 10)
+        .map((name) => name.slice(0, NAME_SHOWN))
+        .join(', ')}`,
     );
   }
 
-  async #checkByCompletion(seconds: number): Promise<void> {
-    const messages = [{ role: 'user', content: '1' }];
-    const body = JSON.stringify({ model: this.#settings.model, messages, max_tokens: 1 });
+  async #checkByCompletion(seconds: number, probe: string): Promise<void> {
     try {
-      await this.complete(body, new AbortController().signal, seconds);
+      await this.complete(probe, new AbortController().signal, seconds);
     } catch (error) {
       if (error instanceof UserError) throw error;
     }
@@ -238,9 +257,9 @@ export function retryAfterMs(header: string, now: number): number | null {
 
 function servedModels(text: string): string[] | null {
   try {
-    const { data } = JSON.parse(text) as { data?: unknown };
+    const { data } = parseJsonWithin(text) as { data?: unknown };
     return Array.isArray(data)
-      ? data.flatMap((model: { id?: unknown }) => (typeof model?.id === 'string' ? [model.id] : []))
+      ? data.flatMap((model: { id?: unknown } | null) => (typeof model?.id === 'string' ? [model.id] : []))
       : null;
   } catch {
     return null;

@@ -1,11 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startChatServer, type Choice, type Reply } from '../../tests/chat-server.js';
+import { startChatServer, type ChatRequest, type Choice, type Reply } from '../../tests/chat-server.js';
 import { withoutSeeds, type SolverWithoutSeeds } from '../../tests/without-seeds.js';
 import { RunError, UserError } from '../errors.js';
 import { retryAfterMs } from './endpoint-client.js';
+import { NoAnswers } from './answer-watch.js';
 import { openEndpointSolver, type EndpointSolverSettings, type Patience } from './endpoint-solver.js';
 import type { AnswerKeeper, KeptResponse } from './solver.js';
-import { costOf, UsageMeter } from './usage.js';
+import { costOf, NO_USAGE, UsageMeter } from './usage.js';
 
 const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
   model: 'm',
@@ -14,6 +15,7 @@ const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
   stops: [],
   system: '',
   body: {},
+  fields: { max_tokens: 'max_tokens', n: 'n', seed: 'seed', temperature: 'temperature' },
   apiKeyEnv: null,
   concurrency: 8,
   timeoutSeconds: 5,
@@ -25,10 +27,12 @@ async function open(
   endpoint: string,
   settings: Partial<EndpointSolverSettings> = {},
   patience: Partial<Patience> = {},
+  warn?: (message: string) => void,
 ): Promise<SolverWithoutSeeds> {
   const solver = await openEndpointSolver(
     { ...SETTINGS, endpoint, ...settings },
     { first: 2, longest: 20, checkSeconds: 5, ...patience },
+    warn,
   );
   onTestFinished(() => solver.close());
   return withoutSeeds(solver);
@@ -106,7 +110,7 @@ describe('one request', () => {
       { answer: 'stop', status: 'answered' },
       { answer: 'length', status: 'cut_off' },
       { answer: 'eos_token', status: 'answered' },
-      { answer: '', status: 'answered' },
+      { answer: '', status: 'empty' },
     ]);
   });
 
@@ -134,7 +138,7 @@ describe('several attempts', () => {
           { index: 0, content: 'kept', finish: 'stop' },
           { index: 0, content: 'again', finish: 'stop' },
           { index: 1, content: 'abo', finish: 'abort' },
-          { index: 2, content: 'unfin', finish: null },
+          { index: 2, content: 'unfin', finish: 'error' },
         ];
         return { kind: 'choices', choices };
       }
@@ -232,6 +236,17 @@ describe('a fault', () => {
     expect(server.requests.filter(({ messages }) => messages[0]!.content === 'long')).toHaveLength(1);
   });
 
+  it('that says so with a status of its own is a fail too, not a fault to wait for', async () => {
+    const text =
+      '{"error":"The sum of prompt length (9351.0), query length (0) should not exceed max_num_tokens (8192)"}';
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'long' ? { kind: 'status', status: 500, text } : several(i, request.n),
+    );
+    const attempts = await (await open(server.url)).attempt(['short', 'long'], 2, 1);
+    expect(attempts[1]!.map(({ status }) => status)).toEqual(['cut_off', 'cut_off']);
+    expect(server.requests.filter(({ messages }) => messages[0]!.content === 'long')).toHaveLength(1);
+  });
+
   it('of the length of every question is no fail when not even the shortest has room', async () => {
     const server = await startChatServer(() => tooLong);
     const attempt = (await open(server.url)).attempt(['a', 'b'], 2, 1);
@@ -283,6 +298,183 @@ describe('a fault', () => {
   });
 });
 
+describe('answers that are none', () => {
+  const questions = Array.from({ length: 12 }, String);
+  const every =
+    (choice: Choice) =>
+    (request: { readonly n?: number }): Reply => ({
+      kind: 'choices',
+      choices: Array.from({ length: request.n ?? 1 }, () => choice),
+    });
+
+  it.each<[string, Choice]>([
+    ['empty', { content: null, finish: 'stop' }],
+    ['refused', { content: null, finish: 'stop', message: { refusal: 'No.' } }],
+  ])('end the work once nearly all are: %s', async (status, choice) => {
+    const server = await startChatServer(every(choice));
+    const attempt = (await open(server.url, { concurrency: 1 })).attempt(questions, 8, 1);
+    await expect(attempt).rejects.toThrow(NoAnswers);
+    await expect(attempt).rejects.toThrow(/^the solver's endpoint http.* answers nothing: of 32 attempts /);
+    await expect(attempt).rejects.toThrow(status === 'empty' ? '32 are empty. See to' : '0 are empty and 32 refused');
+    expect(server.requests.length).toBeLessThanOrEqual(5);
+  });
+
+  it('are fails, counted, where others are answers', async () => {
+    const kinds: Choice[] = [
+      { content: 'a', finish: 'stop' },
+      { content: null, finish: 'stop' },
+      { content: null, finish: 'length', message: { reasoning_content: 'so' } },
+      { content: null, finish: 'stop', message: { refusal: 'No.' } },
+    ];
+    const server = await startChatServer(() => ({ kind: 'choices', choices: kinds }));
+    const meter = new UsageMeter();
+    const keeper = memory();
+    const attempts = await (await open(server.url)).attempt(questions, 4, 1, { meter, keeper });
+    expect(attempts[3]).toEqual([
+      { answer: 'a', status: 'answered' },
+      { answer: '', status: 'empty' },
+      { answer: 'so', status: 'cut_off' },
+      { answer: 'No.', status: 'refused' },
+    ]);
+    expect(meter.total).toMatchObject({ empty: 12, cutOff: 12, refused: 12 });
+    expect(keeper.responses.get(0)![0]!.usage).toMatchObject({ empty: 1, cutOff: 1, refused: 1 });
+  });
+
+  it('of one question say nothing of the others', async () => {
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'odd' ? every({ content: '', finish: 'stop' })(request) : several(i, request.n),
+    );
+    const meter = new UsageMeter();
+    await (await open(server.url, { concurrency: 1 })).attempt(['odd', 'a', 'b', 'c', 'd'], 32, 1, { meter });
+    expect(meter.total.empty).toBe(32);
+  });
+
+  it('that were kept are judged too, so that a run that was broken off stops as one that was not', async () => {
+    const server = await startChatServer(every({ content: '', finish: 'stop' }));
+    const keeper = memory();
+    await expect((await open(server.url)).attempt(questions, 8, 1, { keeper })).rejects.toThrow(NoAnswers);
+    await expect((await open(server.url)).attempt(questions, 8, 1, { keeper })).rejects.toThrow(NoAnswers);
+  });
+
+  it('are told of while the others are waited for', async () => {
+    const server = await startChatServer((request, i) =>
+      i === 1 ? { kind: 'hang' } : every({ content: '', finish: 'stop' })(request),
+    );
+    const said: (string | undefined)[] = [];
+    const solver = await open(server.url, { concurrency: 1, timeoutSeconds: 1.3 });
+    await solver.attempt(['a', 'b'], 2, 1, { onProgress: (_, note) => said.push(note) });
+    expect(said[0]).toBe('2 answers empty');
+  });
+});
+
+describe('an oddity of the server', () => {
+  const toldBy = async (choice: Choice): Promise<string[]> => {
+    const server = await startChatServer((request) => ({
+      kind: 'choices',
+      choices: Array.from({ length: request.n ?? 1 }, () => choice),
+    }));
+    const said: string[] = [];
+    const solver = await open(server.url, {}, {}, (message) => said.push(message.replace(server.url, 'URL')));
+    const attempts = await solver.attempt(Array.from({ length: 8 }, String), 4, 1);
+    expect(attempts.flat()).toHaveLength(32);
+    return said;
+  };
+
+  it.each<[string, Choice, string[]]>([
+    ['nothing', { content: '2', finish: 'eos' }, []],
+    [
+      'a reason',
+      { content: '2', finish: 'done_by_me' },
+      ['URL: finish_reason "done_by_me" is not known: its texts are taken as whole answers'],
+    ],
+    [
+      'no reason',
+      { content: '2', finish: null },
+      ['URL: finish_reason null is not known: its texts are taken as whole answers'],
+    ],
+    [
+      'its reasoning for an answer',
+      { content: null, finish: 'stop', message: { reasoning_content: '2' } },
+      ['URL: content is empty and the text stands in the reasoning: that is taken as the answer'],
+    ],
+    [
+      'a limit that is too low',
+      { content: null, finish: 'length' },
+      [
+        'URL: attempts are cut off at 64 new tokens, or have no room in the context, and so fail (24 of 24): raise solver.maxNewTokens, or let the model think less',
+      ],
+    ],
+  ])('is told once: %s', async (_, choice, told) => {
+    expect(await toldBy(choice)).toEqual(told);
+  });
+});
+
+describe('a field that the server refuses', () => {
+  const refusing =
+    (field: string, error: object): ((request: ChatRequest, ordinal: number) => Reply) =>
+    (request, i) =>
+      field in request ? { kind: 'status', status: 400, text: JSON.stringify({ error }) } : several(i, request.n);
+  const names = SETTINGS.fields;
+
+  it.each<[string, string, Partial<EndpointSolverSettings>, Partial<EndpointSolverSettings>]>([
+    ['max_tokens', 'solver.fields.max_tokens: ', {}, { fields: { ...names, max_tokens: 'max_completion_tokens' } }],
+    ['seed', 'solver.fields.seed: set it to null', {}, { fields: { ...names, seed: null } }],
+    ['seed', 'solver.fields.seed: set it to null', {}, { fields: { ...names, seed: 'random_seed' } }],
+    ['temperature', 'solver.temperature: ', {}, { fields: { ...names, temperature: null } }],
+    ['stop', 'solver.stops: ', { stops: ['END'] }, { stops: [] }],
+    ['top_k', 'solver.body.top_k: drop', { body: { top_k: 20 } }, {}],
+    ['n', 'solver.samples: set it to single', { samples: 'together' }, { samples: 'single' }],
+    ['n', 'solver.samples: set it to single', { samples: 'together' }, { fields: { ...names, n: null } }],
+  ])('is a setting to change, which is said at once: %s, %s', async (field, advice, wrong, right) => {
+    const server = await startChatServer(
+      refusing(field, { message: `Unsupported parameter: '${field}' is not supported with this model.`, param: field }),
+    );
+    const attempt = (await open(server.url, wrong)).attempt(['a', 'b', 'c'], 2, 1);
+    await expect(attempt).rejects.toThrow(UserError);
+    await expect(attempt).rejects.toThrow(advice);
+    await expect(attempt).rejects.toThrow(`refuses every request, status 400: Unsupported parameter: '${field}'`);
+    expect(server.requests.length).toBeLessThanOrEqual(7);
+    const attempts = await (await open(server.url, right)).attempt(['a', 'b', 'c'], 2, 1);
+    expect(attempts.flat().every(({ status }) => status === 'answered')).toBe(true);
+  });
+
+  it('is named by its location too, and by its value', async () => {
+    const detail = [{ type: 'extra_forbidden', loc: ['body', 'seed'], msg: 'Extra inputs are not permitted' }];
+    const server = await startChatServer(() => ({ kind: 'status', status: 422, text: JSON.stringify({ detail }) }));
+    await expect((await open(server.url)).attempt(['a'], 2, 1)).rejects.toThrow(
+      /^solver\.fields\.seed: .*\(http.* refuses every request, status 422: body: seed: Extra inputs are not permitted\)$/,
+    );
+    const message = 'max_tokens is too large: 100000. This model supports at most 16384 completion tokens.';
+    const small = await startChatServer(refusing('max_tokens', { message, param: 'max_tokens' }));
+    await expect((await open(small.url)).attempt(['a'], 2, 1)).rejects.toThrow(/^solver\.maxNewTokens: lower it/);
+  });
+
+  it('of one question alone is that question’s error', async () => {
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'odd'
+        ? { kind: 'status', status: 400, text: '{"error":{"message":"seed is invalid","param":"seed"}}' }
+        : several(i, request.n),
+    );
+    const attempts = await (await open(server.url)).attempt(['odd', 'a'], 2, 1);
+    expect(attempts.map((own) => own[0]!.status)).toEqual(['error', 'answered']);
+  });
+
+  it('is found out at the start by a server that lists no models, with the field’s own name', async () => {
+    const server = await startChatServer(refusing('max_tokens', { message: 'no', param: 'max_tokens' }), () => ({
+      kind: 'status',
+      status: 404,
+    }));
+    await open(server.url, { fields: { ...names, max_tokens: 'max_completion_tokens', seed: null } });
+    expect(server.requests[0]).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: '1' }],
+      temperature: 0.7,
+      max_completion_tokens: 1,
+      stream: false,
+    });
+  });
+});
+
 describe('what is kept', () => {
   it('is every response as it comes, and is not asked for again', async () => {
     const server = await startChatServer((request, i) => several(i, i === 0 ? 3 : request.n));
@@ -290,7 +482,16 @@ describe('what is kept', () => {
     const solver = await open(server.url, { concurrency: 1 });
     const first = await solver.attempt(['a', 'b'], 4, 1, { keeper });
     expect(server.requests.map(({ n = 1 }) => n)).toEqual([4, 4, 1]);
-    const usage = { requests: 1, retries: 0, promptTokens: 10, completionTokens: 9, unmetered: 0 };
+    const usage = {
+      requests: 1,
+      retries: 0,
+      promptTokens: 10,
+      completionTokens: 9,
+      unmetered: 0,
+      cutOff: 0,
+      empty: 0,
+      refused: 0,
+    };
     expect(keeper.responses.get(0)![0]).toEqual({
       round: 0,
       attempts: [0, 1, 2].map((place) => ({
@@ -369,6 +570,12 @@ describe('whoever waits is told', () => {
 });
 
 describe('an account', () => {
+  it('that grows beyond the safe integers is unmetered, not wrong', () => {
+    const meter = new UsageMeter();
+    for (let i = 0; i < 3; i++) meter.add({ promptTokens: Number.MAX_SAFE_INTEGER, completionTokens: 1 });
+    expect(meter.total).toMatchObject({ promptTokens: Number.MAX_SAFE_INTEGER, completionTokens: 3, unmetered: 2 });
+  });
+
   it('adds up tokens, requests and retries, and prices them', async () => {
     const server = await startChatServer((request, i) => {
       if (i === 0) return { kind: 'status', status: 500 };
@@ -376,7 +583,14 @@ describe('an account', () => {
     });
     const meter = new UsageMeter();
     await (await open(server.url, { concurrency: 1 })).attempt(['a', 'b'], 2, 1, { meter });
-    expect(meter.total).toEqual({ requests: 3, retries: 1, promptTokens: 10, completionTokens: 6, unmetered: 1 });
+    expect(meter.total).toEqual({
+      ...NO_USAGE,
+      requests: 3,
+      retries: 1,
+      promptTokens: 10,
+      completionTokens: 6,
+      unmetered: 1,
+    });
     const usage = { ...meter.total, promptTokens: 3_000_000, completionTokens: 500_000 };
     expect(costOf(usage, { prompt: 0.2, completion: 1.6 })).toBeCloseTo(1.4, 12);
   });

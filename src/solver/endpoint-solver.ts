@@ -6,7 +6,8 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RunError, UserError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
-import { chatRequest, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
+import { AnswerWatch, countEndings, NoAnswers } from './answer-watch.js';
+import { chatRequest, NoCompletion, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
 import {
   EndpointClient,
   NoRoom,
@@ -15,8 +16,9 @@ import {
   type EndpointSettings,
   type Wait,
 } from './endpoint-client.js';
+import { settingToChange } from './refused-settings.js';
 import type { AnswerKeeper, Attempt, AttemptOptions, DrawnAttempt, Solver } from './solver.js';
-import { NO_USAGE, UsageMeter } from './usage.js';
+import { NO_USAGE, unansweredNotes, UsageMeter } from './usage.js';
 
 export interface EndpointSolverSettings extends EndpointSettings, ChatSettings {
   /** Times that a request is sent again before its attempts are errors; a request that brought a choice starts the count anew. */
@@ -44,19 +46,23 @@ const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
 /** A question that every model has room for. */
 const SHORTEST_QUESTION = '1';
 
-/** @throws UserError when the endpoint cannot be reached, refuses the key or does not serve the model */
+/**
+ * @param warn is told what is odd of the endpoint's answers, each oddity once
+ * @throws UserError when the endpoint cannot be reached, refuses the key or does not serve the model
+ */
 export async function openEndpointSolver(
   settings: EndpointSolverSettings,
   patience: Patience = PATIENCE,
+  warn: (message: string) => void = () => {},
 ): Promise<Solver> {
   const client = new EndpointClient(settings);
   try {
-    await client.check(patience.checkSeconds);
+    await client.check(patience.checkSeconds, chatRequest({ ...settings, maxNewTokens: 1 }, SHORTEST_QUESTION, 1, 0));
   } catch (error) {
     await client.close();
     throw error;
   }
-  return new EndpointSolver(client, settings, patience);
+  return new EndpointSolver(client, settings, warn, patience);
 }
 
 /** One call of `attempt`. */
@@ -73,9 +79,16 @@ interface Work {
   lastFault: Error | null;
 }
 
+/** A question of a call, with its attempts as far as they are there. */
+interface Question {
+  readonly index: number;
+  readonly text: string;
+  readonly attempts: (DrawnAttempt | undefined)[];
+}
+
 /** Places among a question's attempts that are filled by requests after one another. */
 interface Strand {
-  readonly question: { readonly index: number; readonly text: string; readonly attempts: (DrawnAttempt | undefined)[] };
+  readonly question: Question;
   readonly places: readonly number[];
   /** Names its stream of seeds. */
   readonly name: string;
@@ -88,6 +101,7 @@ class EndpointSolver implements Solver {
   readonly #client: EndpointClient;
   readonly #settings: EndpointSolverSettings;
   readonly #patience: Patience;
+  readonly #watch: AnswerWatch;
   #single: boolean;
   /** Whether the server has given several choices in one response. */
   #givesSeveral = false;
@@ -96,12 +110,18 @@ class EndpointSolver implements Solver {
   /** What becomes of the shortest question, once that has to be known. */
   #shortest: Promise<void> | null = null;
 
-  constructor(client: EndpointClient, settings: EndpointSolverSettings, patience: Patience) {
+  constructor(
+    client: EndpointClient,
+    settings: EndpointSolverSettings,
+    warn: (message: string) => void,
+    patience: Patience,
+  ) {
     this.name = `${settings.model} at ${settings.endpoint}`;
     this.#client = client;
     this.#settings = settings;
+    this.#watch = new AnswerWatch(settings, warn);
     this.#patience = patience;
-    this.#single = settings.samples === 'single';
+    this.#single = settings.samples === 'single' || settings.fields.n === null;
   }
 
   close(): Promise<void> {
@@ -109,8 +129,8 @@ class EndpointSolver implements Solver {
   }
 
   /**
-   * @throws RunError when no attempt could be had because the endpoint fails, or refuses every request; UserError when that is for the
-   * settings
+   * @throws RunError when no attempt could be had because the endpoint fails, or refuses every request; NoAnswers when nearly all attempts
+   * are empty or refused; UserError when that is for the settings
    */
   async attempt(
     questions: readonly string[],
@@ -123,7 +143,7 @@ class EndpointSolver implements Solver {
     // As many as there are requests.
     setMaxListeners(0, stop.signal);
     let done = 0;
-    const telling = setInterval(() => onProgress?.(done, this.#waitsFor(work)), TELL_EVERY);
+    const telling = setInterval(() => onProgress?.(done, this.#noteOf(work)), TELL_EVERY);
     try {
       const attempts = await Promise.all(
         questions.map(async (text, index) => {
@@ -145,14 +165,16 @@ class EndpointSolver implements Solver {
   /** K attempts at a question, errors in place of those that could not be had. */
   async #gather(text: string, index: number, k: number, work: Work): Promise<DrawnAttempt[]> {
     const attempts = Array.from({ length: k }, (): DrawnAttempt | undefined => undefined);
+    const question: Question = { index, text, attempts };
     let round = 0;
     for (const response of work.keeper?.kept(index) ?? []) {
       for (const { place, ...attempt } of response.attempts) attempts[place] = attempt;
       round = Math.max(round, response.round + 1);
       if (response.attempts.some(({ status }) => status === 'answered')) this.#answers = true;
+      this.#watch.judge(question, response.attempts);
     }
     const places = [...attempts.keys()];
-    await this.#fill({ question: { index, text, attempts }, places, name: String(index), round }, work);
+    await this.#fill({ question, places, name: String(index), round }, work);
     return attempts.map((attempt) => attempt ?? ERROR);
   }
 
@@ -174,13 +196,11 @@ class EndpointSolver implements Solver {
       }
       if (failures > 0) work.meter.add({ retries: 1 });
       try {
-        if ((await this.#ask(strand, missing.length, `endpoint ${strand.name}`, round, work)) > 0) {
-          failures = 0;
-          continue;
-        }
-        work.lastFault = new TransientFault('a response without a whole choice');
+        await this.#ask(strand, missing.length, `endpoint ${strand.name}`, round, work);
+        failures = 0;
+        continue;
       } catch (error) {
-        if (error instanceof UserError || work.stop.signal.aborted) throw error;
+        if (error instanceof UserError || error instanceof NoAnswers || work.stop.signal.aborted) throw error;
         work.lastFault = error as Error;
         if (error instanceof RefusedRequest) {
           if (missing.length === 1 || !(await this.#worksAlone(strand, round, work))) return;
@@ -209,25 +229,27 @@ class EndpointSolver implements Solver {
   }
 
   /**
-   * Ask for `n` attempts and put what comes in their places.
-   * @returns how many came
-   * @throws TransientFault, RefusedRequest, UserError
+   * Ask for `n` attempts and put what comes in their places: one at least.
+   * @throws TransientFault, RefusedRequest, NoAnswers, UserError
    */
-  async #ask(strand: Strand, n: number, stream: string, round: number, work: Work): Promise<number> {
+  async #ask(strand: Strand, n: number, stream: string, round: number, work: Work): Promise<void> {
     const seed = deriveSeed(work.seed, stream, round) % SEEDS;
     work.meter.add({ requests: 1 });
     let response: ChatResponse;
     try {
       response = await this.#complete(strand.question.text, n, seed, work.stop.signal);
     } catch (error) {
+      if (!(error instanceof RefusedRequest)) throw error;
+      await this.#requireSettings(error, n, work);
       if (!(error instanceof NoRoom)) throw error;
       // Like the local solver: a question too long to be read with room for an answer is one that it fails at.
-      await this.#requireAnswers(work);
-      response = { attempts: missingPlaces(strand).map(() => CUT_OFF), usage: {} };
+      response = { attempts: missingPlaces(strand).map(() => CUT_OFF), usage: {}, remarks: [], why: '' };
     }
-    const { attempts, usage } = response;
+    const { attempts } = response;
+    const usage = { ...response.usage, ...countEndings(attempts) };
     work.meter.add(usage);
-    if (attempts.length === 0) return 0;
+    for (const remark of response.remarks) this.#watch.tellOnce(remark);
+    if (attempts.length === 0) throw new TransientFault(response.why);
     work.brought = true;
     const missing = missingPlaces(strand);
     const placed = attempts.map((attempt, i) => ({ ...attempt, seed, draw: i, place: missing[i]! }));
@@ -237,7 +259,7 @@ class EndpointSolver implements Solver {
       attempts: placed,
       usage: { ...NO_USAGE, requests: 1, ...usage },
     });
-    return attempts.length;
+    this.#watch.judge(strand.question, attempts);
   }
 
   /** @throws TransientFault, RefusedRequest, UserError */
@@ -247,7 +269,7 @@ class EndpointSolver implements Solver {
     try {
       response = readChatResponse(text, n);
     } catch (cause) {
-      throw new TransientFault((cause as Error).message, { cause });
+      throw cause instanceof NoCompletion ? new TransientFault(cause.message, { cause }) : cause;
     }
     const came = response.attempts.length;
     if (came > 0) this.#answers = true;
@@ -256,17 +278,27 @@ class EndpointSolver implements Solver {
     return response;
   }
 
-  /** A question was said to be too long. @throws UserError when the shortest is too: then the settings leave no room for any. */
-  async #requireAnswers(work: Work): Promise<void> {
+  /**
+   * A question was said to be too long, or a field of its request to be wrong. If the shortest question is refused too, that is for the settings.
+   * @throws UserError then
+   */
+  async #requireSettings(refusal: RefusedRequest, n: number, work: Work): Promise<void> {
+    const { endpoint, maxNewTokens, samples } = this.#settings;
+    const isForMany = n > 1 && samples !== 'together';
+    const advice =
+      refusal instanceof NoRoom
+        ? `solver.maxNewTokens: ${endpoint} has no room for an answer of ${maxNewTokens} tokens even at a question of one character; lower it`
+        : settingToChange(this.#settings, isForMany ? 1 : n, refusal.status, refusal.said);
+    if (advice === null) return;
+    const error = new UserError(`${advice} (${endpoint} refuses every request, ${refusal.message})`, {
+      cause: refusal,
+    });
+    // The shortest question is asked once.
+    if (n > 1 && !this.#givesSeveral && advice.startsWith('solver.samples')) throw error;
     try {
       await this.#askShortest(work);
-    } catch (error) {
-      if (!(error instanceof RefusedRequest)) throw error;
-      const { endpoint, maxNewTokens } = this.#settings;
-      throw new UserError(
-        `solver.maxNewTokens: ${endpoint} has no room for an answer of ${maxNewTokens} tokens even at a question of one character (${error.message}); lower it`,
-        { cause: error },
-      );
+    } catch (cause) {
+      throw cause instanceof RefusedRequest ? error : cause;
     }
   }
 
@@ -310,11 +342,15 @@ class EndpointSolver implements Solver {
     }
   }
 
-  /** The longest wait that is on; undefined without any. */
-  #waitsFor({ waits }: Work): string | undefined {
+  /** The longest wait that is on, and how many attempts came without an answer; undefined where there is nothing to tell. */
+  #noteOf({ waits, meter }: Work): string | undefined {
     const [last] = [this.#client.pause, ...waits].toSorted((a, b) => b.until - a.until);
     const left = last!.until - performance.now();
-    return left > 0 ? `waiting ${Math.ceil(left / 1000)} s: ${last!.why}` : undefined;
+    const notes = [
+      ...(left > 0 ? [`waiting ${Math.ceil(left / 1000)} s: ${last!.why}`] : []),
+      ...unansweredNotes(meter.total),
+    ];
+    return notes.length > 0 ? notes.join('; ') : undefined;
   }
 }
 

@@ -5,8 +5,11 @@ import type { SolverUsage, UsageMeter } from './usage.js';
 export interface Attempt {
   /** What the solver wrote. */
   readonly answer: string;
-  /** `cut_off`: it ran past its limit, or there was no room for it to begin, which is a fail whatever it wrote. */
-  readonly status: 'answered' | 'cut_off' | 'error';
+  /**
+   * Fails, whatever was written: `cut_off`, it ran past its limit, or there was no room for it to begin; `empty`, it has no text; `refused`, the
+   * model declined.
+   */
+  readonly status: 'answered' | 'cut_off' | 'empty' | 'refused' | 'error';
 }
 
 /** An attempt with where its randomness came from: all attempts of one seed, in the order of `draw`, are one rollout or one request. */
@@ -39,8 +42,8 @@ export interface AttemptOptions {
   /** Counts what is used; what is kept already is not counted again. */
   readonly meter?: UsageMeter;
   readonly keeper?: AnswerKeeper;
-  /** Called every second, with the questions that are done and what is waited for: `waiting 12 s: status 429`. */
-  readonly onProgress?: (done: number, waiting: string | undefined) => void;
+  /** Called every second, with the questions that are done and what there is to tell: `waiting 12 s: status 429`, `3 answers empty`. */
+  readonly onProgress?: (done: number, note: string | undefined) => void;
 }
 
 export interface Solver {

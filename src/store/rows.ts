@@ -87,8 +87,12 @@ export interface SolverUsageRow extends BatchKey {
   readonly retries: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Answered requests whose response had no token counts. */
+  /** Answered requests whose response lacked a token count. */
   readonly unmetered: number;
+  /** Attempts without an answer: cut off or without room, without any text, declined by the model. */
+  readonly cutOff: number;
+  readonly empty: number;
+  readonly refused: number;
 }
 
 /** A response of an endpoint to a question of a batch that is not committed yet. */

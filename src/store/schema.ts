@@ -11,7 +11,7 @@ export const SCHEMA_VERSION = 6;
  * attempt's seed was its batch's, whatever the solver was given.
  */
 export const READABLE_VERSIONS: ReadonlyMap<number, Readonly<Record<string, readonly string[]>>> = new Map([
-  [5, { attempts: ['draw'], steps: ['clipped_share'] }],
+  [5, { attempts: ['draw'], solver_usage: ['cut_off', 'empty', 'refused'], steps: ['clipped_share'] }],
 ]);
 
 /** What `user_version` is checked beside: a file of another program is not taken for an old run. ("PRPL") */
@@ -91,6 +91,9 @@ CREATE TABLE solver_usage (
   prompt_tokens INTEGER NOT NULL,
   completion_tokens INTEGER NOT NULL,
   unmetered INTEGER NOT NULL,
+  cut_off INTEGER NOT NULL,
+  empty INTEGER NOT NULL,
+  refused INTEGER NOT NULL,
   PRIMARY KEY (phase, arm, batch)
 ) STRICT, WITHOUT ROWID;
 

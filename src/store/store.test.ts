@@ -445,6 +445,7 @@ describe('files that cannot be used', () => {
     store.close();
     const old = new Database(database());
     old.exec('ALTER TABLE attempts DROP COLUMN draw; ALTER TABLE steps DROP COLUMN clipped_share');
+    for (const column of ['cut_off', 'empty', 'refused']) old.exec(`ALTER TABLE solver_usage DROP COLUMN ${column}`);
     old.pragma('user_version = 5');
     old.close();
     expect(open).toThrow(

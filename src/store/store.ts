@@ -242,7 +242,7 @@ export class RunStore {
   }
 
   /** One a batch that an endpoint was asked for, in order. */
-  solverUsage(filter: { readonly phase?: Phase } = {}): SolverUsageRow[] {
+  solverUsage(filter: { readonly phase?: Phase; readonly arm?: string } = {}): SolverUsageRow[] {
     return this.#guarded(() => this.#tables.solverUsage.select(filter));
   }
 
@@ -259,6 +259,12 @@ export class RunStore {
   /** Drop what is kept of a batch, and of those before it. */
   dropKeptAnswers({ phase, arm, batch }: BatchKey): void {
     const sql = 'DELETE FROM kept_answers WHERE phase = ? AND arm = ? AND batch <= ?';
+    this.#guarded(() => this.#database.prepare(sql).run(phase, arm, batch));
+  }
+
+  /** Drop what is kept of one batch. */
+  dropKeptAnswersOf({ phase, arm, batch }: BatchKey): void {
+    const sql = 'DELETE FROM kept_answers WHERE phase = ? AND arm = ? AND batch = ?';
     this.#guarded(() => this.#database.prepare(sql).run(phase, arm, batch));
   }
 

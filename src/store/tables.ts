@@ -74,6 +74,9 @@ const SOLVER_USAGE: Columns<SolverUsageRow> = {
   promptTokens: 'plain',
   completionTokens: 'plain',
   unmetered: 'plain',
+  cutOff: 'plain',
+  empty: 'plain',
+  refused: 'plain',
 };
 const KEPT_ANSWERS: Columns<KeptAnswerRow> = {
   phase: 'plain',
