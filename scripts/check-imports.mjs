@@ -21,6 +21,7 @@ const FLOORS = {
   metrics: 1,
   'errors.ts': 0,
   'bounded-json.ts': 0,
+  'schema-words.ts': -1,
 };
 
 /** Rooms of pure functions: they import nothing but their own files. */

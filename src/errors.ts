@@ -1,5 +1,10 @@
 /** The two ways a command fails: the user's input is wrong, or the run itself cannot go on. Every room may import this file. */
 
+import { sayFaultsInWords } from './schema-words.js';
+
+// Whoever refuses something imports this file.
+sayFaultsInWords();
+
 /** Bad input: a malformed or unknown setting, a missing or corrupt file, wrong usage. One clear line, exit code 2. */
 export class UserError extends Error {
   readonly exitCode = 2;

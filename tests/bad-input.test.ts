@@ -56,6 +56,7 @@ describe('a configuration file', () => {
   const DEFAULT = readFileSync(join(PACKAGE, 'pipelines', 'azr-micro.yaml'), 'utf8');
   const config = (text: string): string => label(write('mine.yaml', text));
   const mine = `propel: ${join(folder, 'mine.yaml')}`;
+  const lineOf = (line: string): number => DEFAULT.split('\n').indexOf(line) + 1;
 
   it('that does not exist', () => {
     expect(label('none.yaml')).toBe(
@@ -82,20 +83,24 @@ describe('a configuration file', () => {
   });
 
   it('that is empty', () => {
-    expect(config('')).toBe(`${mine}: the document: expected object, received null${EVERY_SETTING}`);
+    expect(config('')).toBe(`${mine}: holds no settings; give a map of settings`);
   });
 
   it('with unknown keys, at the top and within', () => {
-    expect(config(`${DEFAULT}\ncolour: red\n`)).toBe(`${mine}: unknown key colour${EVERY_SETTING}`);
-    expect(config(DEFAULT.replace('steps: 40', 'stepz: 40'))).toBe(`${mine}: unknown key train.stepz${EVERY_SETTING}`);
+    expect(config(`${DEFAULT}\ncolour: red\n`)).toBe(
+      `${mine}:${DEFAULT.split('\n').length + 1}: unknown key colour${EVERY_SETTING}`,
+    );
+    expect(config(DEFAULT.replace('steps: 40', 'stepz: 40'))).toBe(
+      `${mine}:${lineOf('  steps: 40')}: unknown key train.stepz; did you mean steps?${EVERY_SETTING}`,
+    );
   });
 
   it('with a value of another type, and one that is missing', () => {
     expect(config(DEFAULT.replace('steps: 40', 'steps: many'))).toBe(
-      `${mine}: train.steps: expected number, received string${EVERY_SETTING}`,
+      `${mine}:${lineOf('  steps: 40')}: train.steps: give a whole number, not "many"${EVERY_SETTING}`,
     );
     expect(config(DEFAULT.replace(/^ {2}solver: data.*\n/m, ''))).toBe(
-      `${mine}: models.solver: missing; give a checkpoint folder, or solver.endpoint${EVERY_SETTING}`,
+      `${mine}:${lineOf('models:')}: models.solver: missing; give a checkpoint folder, or solver.endpoint${EVERY_SETTING}`,
     );
   });
 });
@@ -104,25 +109,28 @@ describe('--set', () => {
   it.each([
     ['nonsense', 'write key=value, for example --set train.steps=20'],
     ['=3', 'write key=value, for example --set train.steps=20'],
-    ['train.steps={a', 'the value is not valid YAML'],
+    ['train.steps={a', 'not valid YAML: Flow map must end with a }'],
     ['train.steps.x=3', 'there is no setting train.steps.x'],
     ['colour=red', `unknown key colour${EVERY_SETTING}`],
-    ['train.stepz=3', `unknown key train.stepz${EVERY_SETTING}`],
-    ['train.steps=many', `train.steps: expected number, received string${EVERY_SETTING}`],
+    ['train.stepz=3', `unknown key train.stepz; did you mean steps?${EVERY_SETTING}`],
+    ['train.steps=many', `train.steps: give a whole number, not "many"${EVERY_SETTING}`],
     ['train.invalidPenalty=-1', 'the invalid penalty (-1) must be below the smallest reward of a valid task (-2.5)'],
-    ['engine.memory=24PB', 'engine.memory: auto, fast, small, or a size with its unit, such as 24GB or 24GiB'],
-    ['train.batch=1', 'train.batch: Too small: expected number to be >=2'],
+    ['engine.memory=24PB', 'engine.memory: give auto, fast, small, or a size with its unit, such as 24GB or 24GiB'],
+    ['train.batch=1', `train.batch: give a number of at least 2, not 1${EVERY_SETTING}`],
     ['band={min: 4, max: 3, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
     ['band={min: 0, max: 8, of: 8}', 'band: needs min ≤ max ≤ of, with a count outside the band'],
     ['arms={}', 'arms: name at least one arm'],
-    ['arms.propel.reward=praise', 'arms.propel.reward: expected none, probe, solver, valid, random or length'],
-    ['arms.sil={reward: solver, trials: 0}', 'arms.sil.trials: Too small: expected number to be >0'],
+    [
+      'arms.propel.reward=praise',
+      'arms.propel.reward: give none, probe, solver, valid, random or length, not "praise"',
+    ],
+    ['arms.sil={reward: solver, trials: 0}', 'arms.sil.trials: give a number above 0, not 0'],
     ['arms.sil={reward: solver, adversarial: {every: 5}}', 'unknown key arms.sil.adversarial'],
     ['arms.sil={reward: solver, train: {invalidPenalty: 0}}', 'must be below the smallest reward of a valid task (0)'],
     ['arms.propel.train={rewardClip: 3}', 'must be below the smallest reward of a valid task (-3)'],
     ['arms.propel.train={stepz: 3}', 'unknown key arms.propel.train.stepz'],
-    ['arms.propel.adversarial={every: 0}', 'arms.propel.adversarial.every: Too small: expected number to be >0'],
-    ['arms.propel.crowding={by: topic}', 'arms.propel.crowding.weight: missing; give a value of type number'],
+    ['arms.propel.adversarial={every: 0}', 'arms.propel.adversarial.every: give a number above 0, not 0'],
+    ['arms.propel.crowding={by: topic}', 'arms.propel.crowding.weight: missing; give a number'],
     ['arms.sil={reward: solver, crowding: {by: activations, weight: 1}}', 'reward solver has none; give topic'],
     ['arms={Mine: {reward: none}}', 'arms.Mine: write the name in lower-case letters, digits and dashes'],
   ])('%s', (override, fault) => {
@@ -141,7 +149,7 @@ describe('topic rules', () => {
     );
     write('mine.json', '{"version": "mine", "rules": [{"topic": "loops", "node": ["For"]}], "otherwise": "rest"}');
     expect(label('--set', 'domain.topics=mine.json')).toBe(
-      `propel: ${join(folder, 'mine.json')}: rules.0: Unrecognized key: "node"${advice}`,
+      `propel: ${join(folder, 'mine.json')}: rules.0: unknown key node; did you mean nodes?${advice}`,
     );
   });
 });

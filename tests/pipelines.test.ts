@@ -19,6 +19,12 @@ it.each(readdirSync(FOLDER))('%s is a whole configuration, named as its file', (
   expect(loadConfig(join(FOLDER, file)).name).toBe(file.replace(/\.yaml$/, ''));
 });
 
+it('the comparison has the arms of its own file and no others, in their order', () => {
+  expect(Object.keys(loadConfig('pipelines/azr-comparison.yaml').arms).join(' ')).toBe(
+    'base sil sil-matched-trials propel propel-wco propel-wco4 propel-adversarial propel-crowding validity-only random-reward length-reward transfer-base transfer',
+  );
+});
+
 const REAL = [
   ['3b', 'Qwen/Qwen2.5-3B-Instruct', QWEN_3B],
   ['7b', 'Qwen/Qwen2.5-7B-Instruct', QWEN_7B],

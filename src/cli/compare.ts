@@ -48,8 +48,12 @@ Examples:
     .action(async (configuration: string, flags: CompareFlags) => {
       const settings = loadComparison(configuration, [
         ...overridesOf(flags),
-        ...(flags.seeds === undefined ? [] : [`seeds=${JSON.stringify(flags.seeds)}`]),
-        ...(flags.parallel === undefined ? [] : [`parallel=${flags.parallel}`]),
+        ...(flags.seeds === undefined
+          ? []
+          : [{ option: `--seeds ${flags.seeds.join(',')}`, setting: `seeds=${JSON.stringify(flags.seeds)}` }]),
+        ...(flags.parallel === undefined
+          ? []
+          : [{ option: `--parallel ${flags.parallel}`, setting: `parallel=${flags.parallel}` }]),
       ]);
       const folder = flags.out ?? join('runs', settings.config.name);
       const comparison = await compare({

@@ -59,44 +59,35 @@ const trained = {
 };
 
 export const armSchema = z
-  .discriminatedUnion(
-    'reward',
-    [
-      z.strictObject({ reward: z.literal('none').describe('The generator as it is.'), policy }),
-      z.strictObject({
-        reward: z.literal('probe').describe('The probe’s standardised logit.'),
-        ...trained,
-        probes: z.int().min(1).default(1).describe('Members of the probe ensemble whose minimum is the reward.'),
-        adversarial: adversarialSchema.optional(),
-      }),
-      z.strictObject({
-        reward: z
-          .literal('solver')
-          .describe('Solver in the loop: 1 in band, 0 out of it, by K attempts at every valid task.'),
-        ...trained,
-        trials: z
-          .int()
-          .positive()
-          .optional()
-          .describe('Solver attempts after which the arm stops, at the end of the step that reaches them.'),
-      }),
-      z.strictObject({ reward: z.literal('valid').describe('1 for every valid task: the gate alone.'), ...trained }),
-      z.strictObject({
-        reward: z.literal('random').describe('By chance in [0, 1) for valid tasks: a control.'),
-        ...trained,
-      }),
-      z.strictObject({
-        reward: z
-          .literal('length')
-          .describe('The standardised logit of the length-only baseline, fitted on the labels.'),
-        ...trained,
-      }),
-    ],
-    {
-      error: ({ code }) =>
-        code === 'invalid_union' ? 'expected none, probe, solver, valid, random or length' : undefined,
-    },
-  )
+  .discriminatedUnion('reward', [
+    z.strictObject({ reward: z.literal('none').describe('The generator as it is.'), policy }),
+    z.strictObject({
+      reward: z.literal('probe').describe('The probe’s standardised logit.'),
+      ...trained,
+      probes: z.int().min(1).default(1).describe('Members of the probe ensemble whose minimum is the reward.'),
+      adversarial: adversarialSchema.optional(),
+    }),
+    z.strictObject({
+      reward: z
+        .literal('solver')
+        .describe('Solver in the loop: 1 in band, 0 out of it, by K attempts at every valid task.'),
+      ...trained,
+      trials: z
+        .int()
+        .positive()
+        .optional()
+        .describe('Solver attempts after which the arm stops, at the end of the step that reaches them.'),
+    }),
+    z.strictObject({ reward: z.literal('valid').describe('1 for every valid task: the gate alone.'), ...trained }),
+    z.strictObject({
+      reward: z.literal('random').describe('By chance in [0, 1) for valid tasks: a control.'),
+      ...trained,
+    }),
+    z.strictObject({
+      reward: z.literal('length').describe('The standardised logit of the length-only baseline, fitted on the labels.'),
+      ...trained,
+    }),
+  ])
   .describe('One generator to train and evaluate.');
 
 export type Arm = z.infer<typeof armSchema>;

@@ -6,6 +6,7 @@ import type { ArmSetup } from '../report/comparison.js';
 import { isTrained } from './arm-config.js';
 import type { Arm } from './arm-config.js';
 import { loadSettings } from './config-file.js';
+import type { GivenOverride } from './config-file.js';
 import { configSchema } from './config.js';
 import type { Config } from './config.js';
 
@@ -65,7 +66,7 @@ const comparisonSchema = configSchema
   .safeExtend({
     seeds: seedsSchema,
     parallel: z
-      .union([z.literal('auto'), z.int().positive()], 'expected auto or a whole number from 1')
+      .union([z.literal('auto'), z.int().positive()], 'give auto or a whole number from 1')
       .default('auto')
       .describe('Runs at once; auto: as many as processors, engine.threads and memory allow.'),
     claims: claimsSchema,
@@ -98,7 +99,7 @@ export interface ComparisonSettings {
 }
 
 /** Read a comparison's file and what it extends. @throws UserError as for a run's configuration */
-export function loadComparison(path: string, overrides: readonly string[] = []): ComparisonSettings {
+export function loadComparison(path: string, overrides: readonly GivenOverride[] = []): ComparisonSettings {
   const { seeds, parallel, claims, ...config } = loadSettings(path, overrides, comparisonSchema);
   return { config, seeds, parallel, claims };
 }
@@ -110,7 +111,7 @@ export function documentedSchema(): unknown {
       .string()
       .optional()
       .describe(
-        'Another YAML file, from this file’s folder, whose settings this one changes: maps merge; lists, values and arms replace.',
+        'Another YAML file, from this file’s folder or a pipeline of the package, whose settings this one changes: maps merge key by key, lists and values replace, and null drops an arm.',
       ),
     seeds: seedsSchema.describe(`Of propel compare only. ${seedsSchema.description}`),
     claims: claimsSchema.describe(`Of propel compare only. ${claimsSchema.description}`),

@@ -122,14 +122,17 @@ describe('arms', () => {
   });
 
   it.each([
-    [{ reward: 'praise' }, 'arms.mine.reward: expected none, probe, solver, valid, random or length'],
-    [{}, 'arms.mine.reward: expected none, probe, solver, valid, random or length'],
-    [3, 'arms.mine: expected object, received number'],
-    [{ reward: 'solver', trials: 0 }, 'arms.mine.trials: Too small'],
+    [{ reward: 'praise' }, 'arms.mine.reward: give none, probe, solver, valid, random or length, not "praise"'],
+    [{}, 'arms.mine.reward: missing; give none, probe, solver, valid, random or length'],
+    [3, 'arms.mine: give a map, not 3'],
+    [{ reward: 'solver', trials: 0 }, 'arms.mine.trials: give a number above 0, not 0'],
     [{ reward: 'solver', adversarial: { every: 5 } }, 'unknown key arms.mine.adversarial'],
     [{ reward: 'none', train: { steps: 3 } }, 'unknown key arms.mine.train'],
     [{ reward: 'valid', train: { stepz: 3 } }, 'unknown key arms.mine.train.stepz'],
-    [{ reward: 'probe', adversarial: { every: 5, mine: 0 } }, 'arms.mine.adversarial.mine: Too small'],
+    [
+      { reward: 'probe', adversarial: { every: 5, mine: 0 } },
+      'arms.mine.adversarial.mine: give a number above 0, not 0',
+    ],
     [
       { reward: 'length', crowding: { by: 'activations', weight: 1 } },
       'arms.mine.crowding.by: activations are those that a probe reads, and reward length has none; give topic',

@@ -40,7 +40,7 @@ export const configSchema = z
   .strictObject({
     name: z
       .string()
-      .regex(/^[a-z0-9][a-z0-9._-]*$/i, 'letters, digits, dot, dash and underscore')
+      .regex(/^[a-z0-9][a-z0-9._-]*$/i, 'write it in letters, digits, dot, dash and underscore')
       .describe('Names the run folder, runs/<name>.'),
     seed: z.int().min(0).default(0).describe('Every random stream of the run derives from it.'),
     engine: z
@@ -63,8 +63,8 @@ export const configSchema = z
           .default(2)
           .describe('Threads within an operator on cpu; part of what makes rows equal.'),
         memory: z
-          .string({ error: 'auto, fast, small, or a size with its unit, such as 24GB or 24GiB' })
-          .regex(ENGINE_MEMORY, 'auto, fast, small, or a size with its unit, such as 24GB or 24GiB')
+          .string({ error: 'give auto, fast, small, or a size with its unit, such as 24GB or 24GiB' })
+          .regex(ENGINE_MEMORY, 'give auto, fast, small, or a size with its unit, such as 24GB or 24GiB')
           .default('auto')
           .describe(
             'fast: a copy of the weights laid out for each graph, and all activations kept; small: one copy, logits by chunks, layers computed again in the backward pass; auto: by the model’s size; a size such as 24GB: as auto, with rollouts, micro-batches and forward passes cut so that the whole run stays within it.',

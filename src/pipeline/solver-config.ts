@@ -120,6 +120,8 @@ export function solverProblems(
     return stray.map((key) => ({ path: ['solver', key], message: 'is of an endpoint; give solver.endpoint too' }));
   }
   const problems: { path: string[]; message: string }[] = [];
+  // What is no URL, the schema has refused.
+  if (!URL.canParse(endpoint)) return problems;
   const { username, password, search, hash } = new URL(endpoint);
   if (username || password) {
     problems.push({ path: ['solver', 'endpoint'], message: 'holds a password; name its variable in solver.apiKeyEnv' });

@@ -260,9 +260,9 @@ describe('what is refused', () => {
 
   it.each<[string, unknown, string]>([
     ['text that is not JSON', '{"query": [', 'the body is not JSON: '],
-    ['a list', [], 'the body: Invalid input'],
-    ['no query', { prompts: [] }, 'query: Invalid input'],
-    ['a query that is one text', { query: 'valid 1' }, 'query: Invalid input'],
+    ['a list', [], 'the body: give a map, not a list'],
+    ['no query', { prompts: [] }, 'query: missing; give a list'],
+    ['a query that is one text', { query: 'valid 1' }, 'query: give a list, not "valid 1"'],
     ['other prompts than queries', { query: ['a'], prompts: ['a', 'b'] }, 'prompts has 2 entries, query has 1'],
     ['a query without its prompt', { query: ['a'], prompts: ['b'] }, 'query.0 does not begin with prompts.0'],
   ])('%s', async (_, sent, message) => {

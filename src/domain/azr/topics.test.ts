@@ -126,8 +126,11 @@ describe('a file of rules', () => {
     ],
     [JSON.stringify({ ...rules, otherwise: 'unparsable' }), 'otherwise: unparsable is the topic of what has no'],
     [JSON.stringify({ ...rules, rules: [{ topic: 'empty' }] }), 'rules.0: a rule needs a clause'],
-    [JSON.stringify({ ...rules, rules: [{ topic: 'x', node: ['For'] }] }), 'rules.0: Unrecognized key: "node"'],
-    ['[]', 'the document: Invalid input'],
+    [
+      JSON.stringify({ ...rules, rules: [{ topic: 'x', node: ['For'] }] }),
+      'rules.0: unknown key node; did you mean nodes?',
+    ],
+    ['[]', 'the document: give a map, not a list'],
   ])('that is none is refused in one line: %s', (text, message) => {
     const path = write(text);
     expect(() => readTopicRules(path)).toThrow(UserError);
