@@ -11,7 +11,7 @@ def _install():
     # Neither warnings nor errors in finalizers are results, and printing them would open source files.
     warnings.simplefilter('ignore')
     sys.unraisablehook = lambda unraisable: None
-    policy = Policy()
+    policy = Policy(StandardLibrary)
     policy.preload()
     policy.install()
     prepare, execute, frame = make_runner(policy, syntax_facts)
