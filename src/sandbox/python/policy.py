@@ -1,4 +1,5 @@
 """What a program may import and touch. Gives every sandbox the same `forbidden` outcome; isolation does not depend on it."""
+import errno
 import sys
 
 # Audit events of CPython that mean: the program reaches for the host.
@@ -56,6 +57,8 @@ class Policy:
             except ModuleNotFoundError:
                 pass  # Not in every version of Python.
         sys.meta_path.remove(absence)
+        # A record of a log would ask for it.
+        sys.modules['logging'].logProcesses = False
 
     def install(self):
         import builtins
@@ -97,6 +100,8 @@ class Policy:
                 if policy.active:
                     policy.judge_load(frame_at(1), spec.name)
                 return create(spec, *arguments)
+            # A native module imports others as it is made.
+            library.add_to_import_system(guarded_create.__code__)
             return guarded_create
 
         def audit(event, arguments):
@@ -115,6 +120,9 @@ class Policy:
             if hasattr(_imp, name):
                 setattr(_imp, name, guarded_creation(getattr(_imp, name)))
         sys.meta_path.insert(0, Gate)
+        print_exception = sys.modules['traceback'].print_exception
+        # In C it looks for source text like a program that opens a file.
+        sys.excepthook = sys.__excepthook__ = lambda kind, value, trace, /: print_exception(kind, value, trace)
         sys.addaudithook(audit)
 
     def judge_import(self, frame, name, namespace, fromlist, level):
@@ -133,18 +141,20 @@ class Policy:
             self.refuse(ForbiddenImport('module ' + name + ' is not on the allow-list'))
 
     def judge_read(self, frame, event, arguments):
+        """A file is opened or a folder listed: in the course of an import, by the library for its own ends, or by the program."""
         path = arguments[0]
         library, self.active = self._library, False
         try:
-            if library.is_import_system(frame.f_code) and library.holds_path(path):
+            asker = self._past_import_system(frame)
+            if asker is not frame and asker is not None and asker.f_code in self._guards and library.holds_path(path):
                 return
-            # C code opens so what it takes for source text, by the name that the program gave its code.
-            for_source = event == 'open' and arguments[1:] == ('r', 0)
-            is_missing = for_source or library.is_reading(frame)
+            # No flags at all: C code looks for source text, by the name that was given to a piece of code.
+            for_source = event == 'open' and arguments[1] is not None and arguments[2] == 0
+            is_missing = for_source or (asker is not None and library.is_reading(asker))
         finally:
             self.active = True
         if is_missing:
-            raise FileNotFoundError(2, 'No such file or directory', path)
+            raise FileNotFoundError(errno.ENOENT, 'No such file or directory', path)
         self.refuse(ForbiddenAccess('file access: ' + event))
 
     def _is_judged(self, name):
@@ -158,11 +168,15 @@ class Policy:
         """Whether the library itself imports: by a statement of its own, or in the course of an import that was judged already."""
         library, self.active = self._library, False
         try:
-            while frame is not None and library.is_import_system(frame.f_code):
-                frame = frame.f_back
-            return frame is not None and (frame.f_code in self._guards or library.is_importing(frame, name))
+            asker = self._past_import_system(frame)
+            return asker is not None and (asker.f_code in self._guards or library.is_importing(asker, name))
         finally:
             self.active = True
+
+    def _past_import_system(self, frame):
+        while frame is not None and self._library.is_import_system(frame.f_code):
+            frame = frame.f_back
+        return frame
 
     @staticmethod
     def _absolute(name, namespace, level):
@@ -183,11 +197,13 @@ class Policy:
             return refused
 
         def finds_nothing(path, *arguments, **named):
-            raise FileNotFoundError(2, 'No such file or directory', path)
+            raise FileNotFoundError(errno.ENOENT, 'No such file or directory', path)
 
         for name in _FILE_FUNCTIONS:
             setattr(os, name, finds_nothing)
         os.access = lambda path, mode, **named: False
+        # Asked for by modules that see a `fork`.
+        os.register_at_fork = lambda **named: None
         os.getcwd, os.getcwdb = lambda: '/', lambda: b'/'
         for name in _HOST_FUNCTIONS:
             refused = refusing(name)

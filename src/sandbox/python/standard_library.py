@@ -24,11 +24,12 @@ CLOSED_PARTS = frozenset('''
 # Native parts of public modules, and what C code imports in the name of whoever called it.
 INTERNAL_MODULES = frozenset('''
     _ast _bisect _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr _codecs_tw _collections_abc
-    _compat_pickle _compression _csv _elementtree _markupbase _multibytecodec _pickle _pylong _strptime _symtable _zoneinfo pyexpat
+    _compat_pickle _compression _csv _elementtree _io _markupbase _multibytecodec _pickle _pylong _strptime _symtable _zoneinfo
+    pyexpat
 '''.split())
 
-# Imported before any program runs: what most programs use, what C code imports while they run, and all native modules, which a
-# container cannot load later. The other public modules are loaded from the library by the programs that use them.
+# Imported before any program runs: what most programs use, what C code imports while they run, what reads the clock as it is loaded,
+# and all native modules, which a container cannot load later. The other public modules are loaded from the library by the programs that use them.
 PRELOADED_MODULES = tuple('''
     __future__ abc array ast base64 binascii bisect builtins calendar cmath codecs collections colorsys contextlib copy copyreg
     dataclasses datetime decimal difflib enum errno fractions functools gc graphlib hashlib heapq inspect io itertools json keyword
@@ -36,7 +37,7 @@ PRELOADED_MODULES = tuple('''
     textwrap time timeit traceback tracemalloc types typing unicodedata warnings weakref zlib
     csv html logging pathlib urllib.parse uuid encodings.ascii encodings.idna encodings.latin_1 encodings.unicode_escape encodings.utf_16 encodings.utf_32
     _bz2 _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr _codecs_tw _compat_pickle _contextvars _csv
-    _elementtree _multibytecodec _posixsubprocess _pylong _socket _strptime _symtable _zoneinfo pyexpat select
+    _elementtree _multibytecodec _posixsubprocess _pylong _socket _strptime _symtable _zoneinfo pyexpat select selectors
 '''.split())
 
 # In the standard library of Python 3.11 only: nobody has them, whatever the version.
@@ -51,8 +52,8 @@ NOBODY_HAS = frozenset('''
     mmap multiprocessing nis ossaudiodev pwd readline resource rlcompleter spwd ssl syslog termios uu venv webbrowser xdrlib
 '''.split())
 
-# They look for source text, catalogues and time zones of their own accord.
-_READERS = frozenset('gettext importlib inspect linecache locale pkgutil site sysconfig traceback warnings zoneinfo'.split())
+# They look for source text, catalogues, time zones and settings of their own accord.
+_READERS = frozenset('gettext importlib inspect linecache locale pdb pkgutil site sysconfig traceback warnings zoneinfo'.split())
 _READER_DEPTH = 16
 _IMPORT_NAME = opcode.opmap['IMPORT_NAME']
 
@@ -75,7 +76,7 @@ class StandardLibrary:
         self._codes = {}
         # Kept, so that no other code can come to lie where one of them lay.
         self._import_codes = _import_system_codes()
-        self._import_system = frozenset(map(id, self._import_codes))
+        self._import_system = set(map(id, self._import_codes))
 
     def knows(self, name):
         """Whether the name is one of CPython's, installed or not."""
@@ -96,6 +97,10 @@ class StandardLibrary:
 
     def is_import_system(self, code):
         return id(code) in self._import_system
+
+    def add_to_import_system(self, code):
+        self._import_codes.append(code)
+        self._import_system.add(id(code))
 
     def holds_code(self, code, name):
         """Whether the code is equal to a piece of the library's module `name`."""
