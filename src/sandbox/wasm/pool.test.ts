@@ -27,6 +27,7 @@ const JOB: Job = {
   snapshot: {
     memory: new SharedArrayBuffer(1),
     stackPointer: 0,
+    recursionAt: 0,
     variant: { hashSeed: 0, entropySeed: 0, epochMs: 0, addressShift: 0 },
   },
   timeoutMs: 50,
