@@ -26,11 +26,11 @@ export type StepEnd =
  */
 export type Stack = 'own' | 'deep';
 
-/** The Python functions that the boot script leaves behind, as NUL-ended statements. */
+/** The Python functions that the boot script leaves behind, as NUL-ended statements: at the depth of frames that containers have. */
 const STEPS = {
-  prepare: Buffer.from('__prepare()\0'),
-  execute: Buffer.from('__execute()\0'),
-  emit: Buffer.from('__emit()\0'),
+  prepare: Buffer.from('with __step: __prepare()\0'),
+  execute: Buffer.from('with __step: __execute()\0'),
+  emit: Buffer.from('with __step: __emit()\0'),
 } as const;
 
 /**

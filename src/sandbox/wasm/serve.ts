@@ -8,6 +8,8 @@ import type { LiteralsReply, LiteralsRequest, PassReply, PassRequest } from './p
 const TOKEN_CHARACTERS = 32;
 /** Replies that hold no results: facts, messages. */
 const PREPARE_REPLY_BYTES = 64 << 20;
+/** Exit codes by which the boot script says that the runner could not go on. */
+const EXIT = { damaged: 97, noMemory: 98 } as const;
 /** With less than this left an interpreter cannot go on. */
 const NEARLY_FULL_BYTES = 1 << 20;
 
@@ -98,6 +100,8 @@ function prepare(interpreter: Interpreter, request: object, stack: Stack): strin
 function describeEnd(end: StepEnd, isFull: boolean): CallResult {
   switch (end.kind) {
     case 'exit':
+      if (end.code === EXIT.noMemory) return failure('memory', 'no memory was left for the program');
+      if (end.code === EXIT.damaged) return damaged(isFull);
       return failure(
         'runtime_error',
         `the program ended its interpreter with exit code ${end.code} before giving a result`,
