@@ -91,7 +91,8 @@ function deepenParser(body: Buffer): Buffer {
     deeper.set(PARSER_DEPTH.elsewhere, at);
     rules++;
   }
-  if (rules !== PARSER_DEPTH.rules) throw new Error(`python.wasm: ${rules} rules of its parser are limited, not ${PARSER_DEPTH.rules}`);
+  if (rules !== PARSER_DEPTH.rules)
+    throw new Error(`python.wasm: ${rules} rules of its parser are limited, not ${PARSER_DEPTH.rules}`);
   return deeper;
 }
 
