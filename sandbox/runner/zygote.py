@@ -37,6 +37,7 @@ def _install(variant):
     import kernel
     import policy as policy_module
     import runner
+    import standard_library
 
     confine = kernel.seccomp_filter()
     kernel.set_no_new_privileges()
@@ -50,7 +51,7 @@ def _install(variant):
         sys.path += [path for path in _package_folders() if os.path.isdir(path)]
     for name in variant['packages']:
         __import__(name)
-    policy = policy_module.Policy()
+    policy = policy_module.Policy(standard_library.StandardLibrary)
     policy.preload()
     sys.path.remove(_RUNNER_FOLDER)
     policy.install()
@@ -121,9 +122,9 @@ def _install(variant):
         def __exit__(self, kind, error, traceback):
             leave(0 if kind is None else no_memory if is_kind(kind, NoMemory) else damaged)
 
-    for name in ('virtual', 'kernel', 'facts', 'policy', 'runner', 'ctypes', '_ctypes', 'ctypes._endian', 'resource', 'socket',
+    for name in ('virtual', 'kernel', 'facts', 'policy', 'runner', 'standard_library', 'ctypes', '_ctypes', 'ctypes._endian', 'resource', 'socket',
                  '_socket', 'array', 'selectors', 'select', 'signal'):
-        if name not in policy_module.ALLOWED_MODULES:
+        if name not in standard_library.PUBLIC_MODULES:
             sys.modules.pop(name, None)
     return prepare_step, execute, open_channel, emit_step, enter, Child()
 

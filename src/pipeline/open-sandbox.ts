@@ -30,7 +30,7 @@ export interface SandboxSettings {
   /** Programs at once; undefined: one a core. */
   readonly workers: number | undefined;
   readonly docker?: z.infer<typeof dockerSchema> | undefined;
-  /** Of the programs to come: containers are made large enough for them. */
+  /** Of the programs to come: containers are made large enough for them, and the embedded CPython is compiled for their memory. */
   readonly limits?: Partial<Limits>;
 }
 
@@ -68,9 +68,12 @@ function openDocker({ workers, docker, limits }: SandboxSettings): Promise<Sandb
   });
 }
 
-async function openWasm({ workers }: SandboxSettings): Promise<Sandbox> {
+async function openWasm({ workers, limits }: SandboxSettings): Promise<Sandbox> {
   try {
-    return await createWasmSandbox(workers === undefined ? {} : { size: workers });
+    return await createWasmSandbox({
+      ...(workers === undefined ? {} : { size: workers }),
+      ...(limits === undefined ? {} : { limits }),
+    });
   } catch (cause) {
     const [why] = (cause as Error).message.split('\n');
     throw new RunError(`the sandbox cannot start: ${why}; install propel again, and see 'propel doctor'`, { cause });

@@ -1,20 +1,6 @@
 """What a program may import and touch. Gives every sandbox the same `forbidden` outcome; isolation does not depend on it."""
+import errno
 import sys
-
-ALLOWED_MODULES = frozenset('''
-    __future__ abc array base64 binascii bisect calendar cmath collections colorsys contextlib copy dataclasses datetime
-    decimal difflib enum fractions functools graphlib hashlib heapq io itertools json keyword math numbers operator os
-    pprint queue random re reprlib secrets statistics string struct sys textwrap time timeit types typing unicodedata
-    warnings weakref zlib
-'''.split())
-
-# Imported by C code or by allowed modules while a program runs, so imported beforehand and let through.
-INTERNAL_MODULES = ('_strptime', '_pylong', 'locale', 'stringprep', 'encodings.idna', 'encodings.latin_1', 'encodings.ascii',
-                    'encodings.utf_16', 'encodings.utf_32', 'encodings.unicode_escape', 'linecache', 'tracemalloc', 'traceback')
-_LET_THROUGH = ALLOWED_MODULES | {name.partition('.')[0] for name in INTERNAL_MODULES} | {'encodings'}
-# In the standard library of Python 3.11 only: nobody has them, whatever the version.
-_GONE = frozenset('asynchat asyncore distutils imp smtpd'.split())
-_KNOWN = (sys.stdlib_module_names | {'__main__'}) - _GONE
 
 # Audit events of CPython that mean: the program reaches for the host.
 _HOST_EVENTS = frozenset('''
@@ -48,9 +34,13 @@ class Policy:
 
     forbidden = (ForbiddenImport, ForbiddenAccess)
 
-    def __init__(self):
+    def __init__(self, Library):
+        """`Library` is `StandardLibrary`, of which one is made once everything is in place."""
         self.blame = None
         self.active = False
+        self._Library = Library
+        self._library = None
+        self._guards = frozenset()
 
     def refuse(self, error):
         if self.blame is None:
@@ -58,73 +48,176 @@ class Policy:
         raise error
 
     def preload(self):
-        """Import everything allowed, once, before programs run."""
-        for name in sorted(ALLOWED_MODULES):
-            __import__(name)
-        for name in INTERNAL_MODULES:
+        """Import what programs use most, once, before any of them runs."""
+        absence = _Absence(self._Library.nobody_has)
+        sys.meta_path.insert(0, absence)
+        for name in self._Library.preloaded:
             try:
                 __import__(name)
             except ModuleNotFoundError:
                 pass  # Not in every version of Python.
+        sys.meta_path.remove(absence)
+        # A record of a log would ask for it.
+        sys.modules['logging'].logProcesses = False
 
     def install(self):
         import builtins
-        import os
+        import _imp
 
         # The working folder holds nothing to import.
         sys.path[:] = [path for path in sys.path if path]
-        policy, plain_import = self, builtins.__import__
-        trusted = frozenset(sys.modules) - {'__main__'}
-        library = tuple(sys.path)
+        self._library = self._Library()
+        policy, library, frame_at = self, self._library, sys._getframe
+        plain_import, open_roots = builtins.__import__, library.open_roots
 
         def guarded_import(name, globals=None, locals=None, fromlist=(), level=0):
-            if level == 0 and type(name) is str and policy.active:
-                root = name.partition('.')[0]
-                if root in _GONE:
-                    raise ModuleNotFoundError('No module named ' + repr(root), name=root)
-                if root in _KNOWN and root not in _LET_THROUGH:
-                    importer = globals.get('__name__') if type(globals) is dict else None
-                    if importer not in trusted:
-                        policy.refuse(ForbiddenImport('module ' + root + ' is not on the allow-list'))
+            if policy.active and type(name) is str and (level != 0 or name.partition('.')[0] not in open_roots):
+                policy.judge_import(frame_at(1), name, globals, fromlist, level)
             return plain_import(name, globals, locals, fromlist, level)
+
+        bootstrap = sys.modules['_frozen_importlib']
+        plain_import_module = bootstrap._gcd_import
+
+        def guarded_import_module(name, package=None, level=0):
+            if policy.active and type(name) is str:
+                policy.judge_import(frame_at(1), name, {'__package__': package}, (), level)
+            return plain_import_module(name, package, level)
+
+        absence = _Absence(library.nobody_has)
 
         class Gate:
             """Importers that go past `__import__` still meet this before a module is loaded."""
 
             @staticmethod
             def find_spec(name, path=None, target=None):
-                root = name.partition('.')[0]
-                if policy.active and root in _KNOWN and root not in _LET_THROUGH:
-                    raise ForbiddenImport('module ' + root + ' is not on the allow-list')
+                if policy.active:
+                    policy.judge_load(frame_at(1), name)
+                    absence.find_spec(name)
                 return None
+
+        def guarded_creation(create):
+            def guarded_create(spec, *arguments):
+                if policy.active:
+                    policy.judge_load(frame_at(1), spec.name)
+                return create(spec, *arguments)
+            # A native module imports others as it is made.
+            library.add_to_import_system(guarded_create.__code__)
+            return guarded_create
 
         def audit(event, arguments):
             if not policy.active:
                 return
             if event in _READ_EVENTS:
-                # The import system lists and opens the standard library's own folders.
-                path = arguments[0]
-                if type(path) is not str or not path.startswith(library):
-                    policy.refuse(ForbiddenAccess('file access: ' + event))
+                policy.judge_read(frame_at(1), event, arguments)
             elif event in _HOST_EVENTS or event.startswith('socket.'):
                 policy.refuse(ForbiddenAccess('host access: ' + event))
 
+        self._guards = frozenset((guarded_import.__code__, guarded_import_module.__code__))
+        self._replace_functions()
+        builtins.__import__ = guarded_import
+        bootstrap._gcd_import = guarded_import_module
+        for name in ('create_builtin', 'create_dynamic'):
+            if hasattr(_imp, name):
+                setattr(_imp, name, guarded_creation(getattr(_imp, name)))
+        sys.meta_path.insert(0, Gate)
+        print_exception = sys.modules['traceback'].print_exception
+        # In C it looks for source text like a program that opens a file.
+        sys.excepthook = sys.__excepthook__ = lambda kind, value, trace, /: print_exception(kind, value, trace)
+        sys.addaudithook(audit)
+
+    def judge_import(self, frame, name, namespace, fromlist, level):
+        """`frame` is that of the importer. Raises where it may not import the name or one of `fromlist`."""
+        absolute = self._absolute(name, namespace, level) if level else name
+        wanted = [absolute]
+        if type(fromlist) in (tuple, list):
+            wanted += [absolute + '.' + each for each in fromlist if type(each) is str]
+        for each in wanted:
+            if not self._library.lends(each) and self._is_judged(each) and not self._is_admitted(frame, name):
+                self.refuse(ForbiddenImport('module ' + each + ' is not on the allow-list'))
+
+    def judge_load(self, frame, name):
+        """A module is about to be loaded. `frame` is the import system's; behind it is a guard that has judged, or somebody who went past it."""
+        if not self._library.lends(name) and self._is_judged(name) and not self._is_admitted(frame, name):
+            self.refuse(ForbiddenImport('module ' + name + ' is not on the allow-list'))
+
+    def judge_read(self, frame, event, arguments):
+        """A file is opened or a folder listed: in the course of an import, by the library for its own ends, or by the program."""
+        path = arguments[0]
+        library, self.active = self._library, False
+        try:
+            asker = self._past_import_system(frame)
+            if asker is not frame and asker is not None and asker.f_code in self._guards and library.holds_path(path):
+                return
+            # No flags at all: C code looks for source text, by the name that was given to a piece of code.
+            for_source = event == 'open' and arguments[1] is not None and arguments[2] == 0
+            is_missing = for_source or (asker is not None and library.is_reading(asker))
+        finally:
+            self.active = True
+        if is_missing:
+            raise FileNotFoundError(errno.ENOENT, 'No such file or directory', path)
+        self.refuse(ForbiddenAccess('file access: ' + event))
+
+    def _is_judged(self, name):
+        """False for what is not CPython's: it is installed for programs, or is not there."""
+        root = name.partition('.')[0]
+        if root in self._library.gone:
+            raise ModuleNotFoundError('No module named ' + repr(root), name=root)
+        return self._library.knows(root)
+
+    def _is_admitted(self, frame, name):
+        """Whether the library itself imports: by a statement of its own, or in the course of an import that was judged already."""
+        library, self.active = self._library, False
+        try:
+            asker = self._past_import_system(frame)
+            return asker is not None and (asker.f_code in self._guards or library.is_importing(asker, name))
+        finally:
+            self.active = True
+
+    def _past_import_system(self, frame):
+        while frame is not None and self._library.is_import_system(frame.f_code):
+            frame = frame.f_back
+        return frame
+
+    @staticmethod
+    def _absolute(name, namespace, level):
+        package = namespace.get('__package__') if type(namespace) is dict else None
+        if type(package) is not str and type(namespace) is dict:
+            package = getattr(namespace.get('__spec__'), 'parent', None)
+        if type(package) is not str:
+            return name
+        base = package.rsplit('.', level - 1)[0]
+        return base + '.' + name if name else base
+
+    def _replace_functions(self):
+        import os
+
         def refusing(name):
             def refused(*arguments, **named):
-                policy.refuse(ForbiddenAccess('host access: os.' + name))
+                self.refuse(ForbiddenAccess('host access: os.' + name))
             return refused
 
         def finds_nothing(path, *arguments, **named):
-            raise FileNotFoundError(2, 'No such file or directory', path)
+            raise FileNotFoundError(errno.ENOENT, 'No such file or directory', path)
 
         for name in _FILE_FUNCTIONS:
             setattr(os, name, finds_nothing)
         os.access = lambda path, mode, **named: False
+        # Asked for by modules that see a `fork`.
+        os.register_at_fork = lambda **named: None
         os.getcwd, os.getcwdb = lambda: '/', lambda: b'/'
         for name in _HOST_FUNCTIONS:
             refused = refusing(name)
             setattr(os, name, refused)
             setattr(sys.modules['posix'], name, refused)
-        builtins.__import__ = guarded_import
-        sys.meta_path.insert(0, Gate)
-        sys.addaudithook(audit)
+
+
+class _Absence:
+    """A finder by which modules are missing that not every sandbox has."""
+
+    def __init__(self, names):
+        self._names = names
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in self._names:
+            raise ModuleNotFoundError('No module named ' + repr(name), name=name)
+        return None

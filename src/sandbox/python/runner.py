@@ -17,7 +17,7 @@ def make_runner(policy, syntax_facts):
     encode, join, type_name = str.encode, b''.join, type.__dict__['__name__'].__get__
     parse, literal_eval, Call, Name, Expression = ast.parse, ast.literal_eval, ast.Call, ast.Name, ast.Expression
     settrace, setprofile, dumps, loads = sys.settrace, sys.setprofile, json.dumps, json.loads
-    BaseException_, Forbidden, reversed_, range_ = BaseException, policy.forbidden, reversed, range
+    BaseException_, Forbidden, reversed_, range_, Module = BaseException, policy.forbidden, reversed, range, type(sys)
     DETAIL = 500
     state = {}
 
@@ -77,7 +77,10 @@ def make_runner(policy, syntax_facts):
         order = range_(len_(calls))
         if state['reverse']:
             order = reversed_(order)
-        names = {'__name__': 'task', '__builtins__': builtins}
+        # A module like any other: `pickle` and `typing` look names of the program's classes up in it.
+        task = sys.modules['task'] = Module('task')
+        names = task.__dict__
+        names['__builtins__'] = builtins
         policy.active, policy.blame = True, None
         try:
             exec_(state['program'], names)
@@ -133,6 +136,7 @@ def warm_up(policy, prepare, execute, frame):
         frame()
         prepare(literals)
     policy.active = False
+    del sys.modules['task']
 
 
 def standard_stream(descriptor):

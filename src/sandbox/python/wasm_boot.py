@@ -6,12 +6,17 @@ import time
 import warnings
 
 
+# Exit codes of an interpreter whose runner could not go on; a program that uses them says the same of itself.
+_DAMAGED, _NO_MEMORY = 97, 98
+
+
 def _install():
-    read, write, view_of = os.read, os.write, memoryview
+    # Kept where a program that clears this module's names, or the builtins, does not reach.
+    read, write, view_of, leave, is_kind, NoMemory = os.read, os.write, memoryview, os._exit, issubclass, MemoryError
     # Neither warnings nor errors in finalizers are results, and printing them would open source files.
     warnings.simplefilter('ignore')
     sys.unraisablehook = lambda unraisable: None
-    policy = Policy()
+    policy = Policy(StandardLibrary)
     policy.preload()
     policy.install()
     prepare, execute, frame = make_runner(policy, syntax_facts)
@@ -29,6 +34,16 @@ def _install():
         while view:
             view = view[write(1, view):]
 
+    class Step:
+        """Ends the interpreter with what the host can tell where an error leaves the runner. A `with` statement holds on to `__exit__`."""
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, kind, error, traceback):
+            if kind is not None:
+                leave(_NO_MEMORY if is_kind(kind, NoMemory) else _DAMAGED)
+
     def prepare_step():
         write_all(prepare(read_all()))
 
@@ -37,12 +52,12 @@ def _install():
         write_all(token + frame())
 
     warm_up(policy, prepare, execute, frame)
-    return prepare_step, execute, emit_step
+    return prepare_step, execute, emit_step, Step()
 
 
 sys.stdout = sys.__stdout__ = standard_stream(1)
 sys.stderr = sys.__stderr__ = standard_stream(2)
-__prepare, __execute, __emit = _install()
+__prepare, __execute, __emit, __step = _install()
 # Moves the addresses of everything that programs allocate, so that snapshots differ in them.
 __padding = [[] for _ in range(int(os.environ.get('ADDRESS_SHIFT', '0')))]
 os.environ.clear()

@@ -7,6 +7,8 @@ import { Stop, WasiHost } from './host.js';
 export interface Snapshot {
   readonly memory: SharedArrayBuffer;
   readonly stackPointer: number;
+  /** Where CPython keeps how many levels of recursion in C are left, as an index of 32-bit words. */
+  readonly recursionAt: number;
   readonly variant: Variant;
 }
 
@@ -24,15 +26,19 @@ export type StepEnd =
  */
 export type Stack = 'own' | 'deep';
 
-/** The Python functions that the boot script leaves behind, as NUL-ended statements. */
+/** The Python functions that the boot script leaves behind, as NUL-ended statements: at the depth of frames that containers have. */
 const STEPS = {
-  prepare: Buffer.from('__prepare()\0'),
-  execute: Buffer.from('__execute()\0'),
-  emit: Buffer.from('__emit()\0'),
+  prepare: Buffer.from('with __step: __prepare()\0'),
+  execute: Buffer.from('with __step: __execute()\0'),
+  emit: Buffer.from('with __step: __emit()\0'),
 } as const;
 
-/** Enough for Python's own limit of 1000 levels, each through `lru_cache`; a level takes up to 5 KiB of stack. */
-const C_RECURSION_LEVELS = 3200;
+/**
+ * Levels of recursion in C, 500 in builds for WASI. While a program is read, as many as elsewhere, by which the compiler says what is
+ * nested too deep; while it runs, enough for Python's own limit of 1000 levels, each through `lru_cache`, which takes three. A level
+ * takes up to 5 KiB of stack.
+ */
+const C_RECURSION_LEVELS = { prepare: 1500, execute: 3200, emit: 3200 } as const;
 /** The far end of the deep stack, which only recursion without any limit reaches. */
 const STACK_GUARD_BYTES = 1 << 20;
 const DEEP_STACK_BYTES = DEEP_STACK_PAGES * PAGE_BYTES;
@@ -56,18 +62,17 @@ export function bootSnapshot(module: WebAssembly.Module, source: string, variant
       throw new Error(`CPython did not boot: ${String(error)} ${host.reply.toString('utf8')}`, { cause: error });
     }
   }
-  raiseRecursionLimit(new Uint32Array(python.memory.buffer));
+  const recursionAt = findRecursionLimit(new Uint32Array(python.memory.buffer));
   const memory = new SharedArrayBuffer(python.memory.buffer.byteLength);
   new Uint8Array(memory).set(new Uint8Array(python.memory.buffer));
-  return { memory, stackPointer: Number(python.__stack_pointer.value), variant };
+  return { memory, stackPointer: Number(python.__stack_pointer.value), recursionAt, variant };
 }
 
 /**
- * Builds for WASI allow 500 levels of recursion in C, three of which `lru_cache` takes for one of Python. The deep stack holds
- * more, so `c_recursion_remaining` of the only thread state is raised. It lies after `py_recursion_remaining` and
- * `py_recursion_limit` (1000) and before `recursion_headroom` (0).
+ * The place of `c_recursion_remaining` of the only thread state. It lies after `py_recursion_remaining` and `py_recursion_limit` (1000)
+ * and before `recursion_headroom` (0).
  */
-function raiseRecursionLimit(words: Uint32Array): void {
+function findRecursionLimit(words: Uint32Array): number {
   const matches: number[] = [];
   for (let at = words.indexOf(1000); at > 0; at = words.indexOf(1000, at + 1)) {
     const [before = 0, after = 0, headroom = 1] = [words[at - 1], words[at + 1], words[at + 2]];
@@ -77,7 +82,7 @@ function raiseRecursionLimit(words: Uint32Array): void {
   if (found === undefined || matches.length > 1) {
     throw new Error(`found ${matches.length} thread states in CPython's memory instead of one`);
   }
-  words[found] = C_RECURSION_LEVELS;
+  return found;
 }
 
 function instantiate(module: WebAssembly.Module, host: WasiHost): PythonExports {
@@ -138,6 +143,7 @@ export class Interpreter {
     const top = this.#stack === 'own' ? this.#snapshot.stackPointer : this.#image.length + DEEP_STACK_BYTES;
     // Below everything the parked interpreter has on its stack.
     const pointer = (top - 256) & ~15;
+    new Uint32Array(this.#python.memory.buffer)[this.#snapshot.recursionAt] = C_RECURSION_LEVELS[name];
     new Uint8Array(this.#python.memory.buffer, pointer, statement.length).set(statement);
     this.#python.__stack_pointer.value = pointer - 256;
     try {

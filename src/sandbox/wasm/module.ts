@@ -1,4 +1,4 @@
-/** CPython's WASM module made fit for snapshots: two more exports, a memory maximum, no debug sections. */
+/** CPython's WASM module made fit for snapshots: two more exports, a memory maximum, a parser as deep as elsewhere, no debug sections. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -15,7 +15,18 @@ const KNOWN_BUILD = {
   stackPointer: 0,
 };
 
-const SECTION = { custom: 0, memory: 5, export: 7 } as const;
+/**
+ * Every rule of the parser compares its depth with MAXSTACK, which builds for WASI set to 4000 for want of stack and others to 6000. With
+ * 4000 some 130 nested brackets are a MemoryError; with 6000, as elsewhere, the tokenizer's own limit of 200 comes first.
+ * Both are `i32.const` of two bytes, then `i32.eq`.
+ */
+const PARSER_DEPTH = {
+  wasi: Buffer.from([0x41, 0xa0, 0x1f, 0x46]),
+  elsewhere: Buffer.from([0x41, 0xf0, 0x2e, 0x46]),
+  rules: 416,
+} as const;
+
+const SECTION = { custom: 0, memory: 5, export: 7, code: 10 } as const;
 const SHARED_WITH_MAXIMUM = 3;
 const EXPORT_KIND = { function: 0, global: 3 } as const;
 
@@ -38,7 +49,7 @@ export function compilePythonModule(bytes: Buffer, memoryPages: number): Promise
   return WebAssembly.compile(new Uint8Array(rewriteModule(bytes, memoryPages + DEEP_STACK_PAGES)));
 }
 
-/** Section by section: exports gain `run_string` and `__stack_pointer`, the memory a maximum, custom sections (debug) go. */
+/** Section by section: exports gain `run_string` and `__stack_pointer`, the memory a maximum, the parser depth; debug sections go. */
 export function rewriteModule(bytes: Buffer, maximumPages: number): Buffer {
   const output: Buffer[] = [bytes.subarray(0, 8)];
   const putSection = (id: number, body: Buffer): void => {
@@ -51,6 +62,7 @@ export function rewriteModule(bytes: Buffer, maximumPages: number): Buffer {
     const body = bytes.subarray(size.next, size.next + size.value);
     if (id === SECTION.export) putSection(id, extendExports(body));
     else if (id === SECTION.memory) putSection(id, limitMemory(body, maximumPages));
+    else if (id === SECTION.code) putSection(id, deepenParser(body));
     else if (id !== SECTION.custom) output.push(bytes.subarray(at, size.next + size.value));
     at = size.next + size.value;
   }
@@ -70,6 +82,18 @@ function extendExports(body: Buffer): Buffer {
 function exportEntry(name: string, kind: number, index: number): Buffer {
   const text = Buffer.from(name);
   return Buffer.concat([encodeUnsigned(text.length), text, Buffer.from([kind]), encodeUnsigned(index)]);
+}
+
+function deepenParser(body: Buffer): Buffer {
+  const deeper = Buffer.from(body);
+  let rules = 0;
+  for (let at = body.indexOf(PARSER_DEPTH.wasi); at >= 0; at = body.indexOf(PARSER_DEPTH.wasi, at + 1)) {
+    deeper.set(PARSER_DEPTH.elsewhere, at);
+    rules++;
+  }
+  if (rules !== PARSER_DEPTH.rules)
+    throw new Error(`python.wasm: ${rules} rules of its parser are limited, not ${PARSER_DEPTH.rules}`);
+  return deeper;
 }
 
 /**

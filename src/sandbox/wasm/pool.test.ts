@@ -12,7 +12,10 @@ function stand(onMessage: string, thread = 'null'): { spawn: () => Worker; spawn
     const reply = (id, milliseconds = 1, worn = false) =>
       parentPort.postMessage({ kind: 'reply', id, worn, reply: { kind: 'literals', literals: [String(id)], milliseconds } });
     parentPort.on('message', ({ id }) => { const n = Atomics.add(workerData, 0, 1) + 1; ${onMessage} });
-    parentPort.postMessage({ kind: 'ready', thread: ${thread} });`;
+    const began = new Float64Array(new SharedArrayBuffer(8));
+    const now = (thread) => Number(require('node:fs').readFileSync('/proc/' + thread + '/schedstat', 'utf8').split(' ')[0]) / 1e6;
+    const begin = () => { began[0] = now(${thread}); };
+    parentPort.postMessage({ kind: 'ready', thread: ${thread}, began });`;
   const spawn = (): Worker => {
     spawned++;
     return new Worker(code, { eval: true, workerData: counter });
@@ -27,6 +30,7 @@ const JOB: Job = {
   snapshot: {
     memory: new SharedArrayBuffer(1),
     stackPointer: 0,
+    recursionAt: 0,
     variant: { hashSeed: 0, entropySeed: 0, epochMs: 0, addressShift: 0 },
   },
   timeoutMs: 50,
@@ -72,6 +76,32 @@ describe('WorkerPool', () => {
       pool = new WorkerPool(1, spawn);
       expect(await pool.submit(JOB)).toEqual({ kind: 'timeout' });
       expect(spawned()).toBeGreaterThanOrEqual(2);
+    });
+
+    const burn = (milliseconds: number): string =>
+      `{ const until = now(${thread}) + ${milliseconds}; while (now(${thread}) < until); }`;
+
+    it('gives a repeated run no more time than the first', async () => {
+      const { spawn, spawned } = stand(`begin(); ${burn(420)}; reply(id, 420)`, thread);
+      pool = new WorkerPool(1, spawn);
+      expect(await pool.submit({ ...JOB, timeoutMs: 300 })).toEqual({ kind: 'timeout' });
+      expect(spawned()).toBeGreaterThanOrEqual(2);
+    });
+
+    it('counts from where the program begins, not what its interpreter took before', async () => {
+      const { spawn, spawned } = stand(`${burn(200)}; begin(); reply(id, 200)`, thread);
+      pool = new WorkerPool(1, spawn);
+      expect((await pool.submit({ ...JOB, timeoutMs: 100 })).kind).toBe('reply');
+      expect(spawned()).toBe(1);
+    });
+
+    it('ends a program at its limit, without the time that setting up may take', async () => {
+      const { spawn } = stand(`begin(); while (true);`, thread);
+      pool = new WorkerPool(1, spawn);
+      const started = process.cpuUsage();
+      expect(await pool.submit({ ...JOB, timeoutMs: 1000 })).toEqual({ kind: 'timeout' });
+      // Two runs of a second, two workers started: four limits would be four seconds.
+      expect(process.cpuUsage(started).user / 1e6).toBeLessThan(3);
     });
 
     it('counts a late reply by the time it used', async () => {

@@ -1,19 +1,18 @@
 /**
  * Worker threads that serve requests: started on demand, ended when a program runs past its time, replaced when they die.
- * A run past its time is repeated before it counts: when nothing else waits, and at most half the workers at once. Time is the
- * thread's processor time, so that a busy machine, or a process that was suspended, changes no outcome.
+ * A run past its time is repeated before it counts: when nothing else waits, and at most half the workers at once. It has the same time
+ * again and no more, so a program without end costs two limits. Time is the thread's processor time since the program began, so that
+ * a busy machine, or a process that was suspended, changes no outcome.
  */
 import { Worker } from 'node:worker_threads';
 import type { Snapshot } from './interpreter.js';
 import type { FromWorker, Place, Reply, Request, ToWorker, WorkerJob } from './protocol.js';
 import { threadMilliseconds } from './thread-clock.js';
 
-/** Milliseconds beyond its limit that a request may take to set up its interpreter; what it used decides then. */
+/** Milliseconds beyond its limit that a request may take as long as its interpreter is not set up. */
 const SETUP_GRACE_MS = 250;
 /** By the clock on the wall a request may take this many times its limit before it counts as past it. */
 const WALL_FACTOR = 100;
-/** A repeated run may take this many times its limit: a crowded cache can slow a program down, but not that much. */
-const CONFIRMATION_FACTOR = 2;
 /** Milliseconds after which a request that has processor time left is looked at again. */
 const LEAST_WAIT_MS = 20;
 const START_TIMEOUT_MS = 30_000;
@@ -52,6 +51,8 @@ interface Handle {
   readonly worker: Worker;
   /** Its name for `threadMilliseconds`; null where the system does not tell. */
   readonly thread: string | null;
+  /** Where it writes its processor time, in milliseconds, at which the program of its request began; 0 while it sets up. */
+  readonly began: Float64Array;
   /** Modules and snapshots it holds already. */
   readonly known: Set<string>;
 }
@@ -132,11 +133,12 @@ export class WorkerPool {
     const id = this.#nextId++;
     worker.ref();
     const started = performance.now();
+    handle.began[0] = 0;
     const usedBefore = threadMilliseconds(handle.thread);
-    /** Processor time since the request was taken; without such a clock, null. */
+    /** Processor time since the program began, or since the request was taken; without such a clock, null. */
     const used = (): number | null => {
       const now = usedBefore === null ? null : threadMilliseconds(handle.thread);
-      return now === null ? null : now - usedBefore!;
+      return now === null ? null : now - Math.max(usedBefore!, handle.began[0]!);
     };
     let timer: NodeJS.Timeout | NodeJS.Immediate;
     const finish = (): void => {
@@ -152,7 +154,7 @@ export class WorkerPool {
       finish();
       if (message.worn) this.#discard(handle);
       else this.#release(handle);
-      if (message.reply.milliseconds > job.timeoutMs && (used() ?? message.reply.milliseconds) > limitOf(job, handle))
+      if (message.reply.milliseconds > job.timeoutMs && (used() ?? message.reply.milliseconds) > job.timeoutMs)
         this.#timedOut(job);
       else job.settle({ kind: 'reply', reply: message.reply });
       this.#dispatch();
@@ -176,15 +178,16 @@ export class WorkerPool {
     worker.on('message', onMessage);
     worker.on('error', onError);
     worker.once('exit', onExit);
-    const limit = limitOf(job, handle) + SETUP_GRACE_MS;
     const look = (): void => {
-      const left = limit - (used() ?? Infinity);
-      const isStuck = performance.now() - started > WALL_FACTOR * limit;
+      const limit = job.timeoutMs + (handle.began[0]! > 0 ? 0 : SETUP_GRACE_MS);
+      const elapsed = performance.now() - started;
+      const left = limit - (used() ?? elapsed);
+      const isStuck = elapsed > WALL_FACTOR * limit;
       if (left > 0 && !isStuck) timer = setTimeout(look, Math.max(left, LEAST_WAIT_MS));
       // Where this thread was busy the reply may lie here already: let it win over the timer.
       else timer = setImmediate(onTimeout);
     };
-    timer = setTimeout(look, limit);
+    timer = setTimeout(look, job.timeoutMs);
     worker.postMessage(this.#message(handle, id, job));
   }
 
@@ -216,8 +219,8 @@ export class WorkerPool {
     this.#starting++;
     try {
       const worker = this.#spawn({ job: 'serve' });
-      const { thread } = await firstMessage<Extract<FromWorker, { kind: 'ready' }>>(worker);
-      const handle: Handle = { worker, thread, known: new Set() };
+      const { thread, began } = await firstMessage<Extract<FromWorker, { kind: 'ready' }>>(worker);
+      const handle: Handle = { worker, thread, began, known: new Set() };
       this.#startFailures = 0;
       if (this.#closed) {
         await worker.terminate();
@@ -259,11 +262,6 @@ export class WorkerPool {
       job.settle({ kind: 'unavailable', detail });
     }
   }
-}
-
-/** Milliseconds that a job may use. */
-function limitOf(job: QueuedJob, { thread }: Handle): number {
-  return job.timeoutMs * (job.confirming && thread !== null ? CONFIRMATION_FACTOR : 1);
 }
 
 /** Boots a snapshot in a worker of its own. Throws when CPython does not come up. */

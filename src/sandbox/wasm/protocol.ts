@@ -51,8 +51,8 @@ export interface ToWorker {
 }
 
 export type FromWorker =
-  /** `thread` is its name for `threadMilliseconds`. */
-  | { readonly kind: 'ready'; readonly thread: string | null }
+  /** `thread` is its name for `threadMilliseconds`; `began`, in shared memory, what that said as the latest program began. */
+  | { readonly kind: 'ready'; readonly thread: string | null; readonly began: Float64Array }
   /** `worn`: the worker holds memory that only its end frees. */
   | { readonly kind: 'reply'; readonly id: number; readonly reply: Reply; readonly worn: boolean };
 

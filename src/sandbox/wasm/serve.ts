@@ -8,15 +8,29 @@ import type { LiteralsReply, LiteralsRequest, PassReply, PassRequest } from './p
 const TOKEN_CHARACTERS = 32;
 /** Replies that hold no results: facts, messages. */
 const PREPARE_REPLY_BYTES = 64 << 20;
+/** Exit codes by which the boot script says that the runner could not go on. */
+const EXIT = { damaged: 97, noMemory: 98 } as const;
 /** With less than this left an interpreter cannot go on. */
 const NEARLY_FULL_BYTES = 1 << 20;
 
 type Pass = Omit<PassReply, 'milliseconds'>;
 
-/** Runs a program; one whose recursion leaves the small stack runs again from the start on the deep one. */
-export function servePass(interpreter: Interpreter, memoryBytes: number, request: PassRequest): Pass {
+/**
+ * Runs a program; one whose recursion leaves the small stack runs again from the start on the deep one.
+ * @param begin called once the interpreter is set up and the program's time begins
+ */
+export function servePass(
+  interpreter: Interpreter,
+  memoryBytes: number,
+  request: PassRequest,
+  begin: () => void,
+): Pass {
+  interpreter.restore('own');
+  begin();
   const onOwnStack = tryPass(interpreter, memoryBytes, request, 'own');
-  return onOwnStack === 'stack' ? (tryPass(interpreter, memoryBytes, request, 'deep') as Pass) : onOwnStack;
+  if (onOwnStack !== 'stack') return onOwnStack;
+  interpreter.restore('deep');
+  return tryPass(interpreter, memoryBytes, request, 'deep') as Pass;
 }
 
 /** `stack` only ever comes back from the module's own stack. */
@@ -25,7 +39,7 @@ function tryPass(interpreter: Interpreter, memoryBytes: number, request: PassReq
   const everyCall = (result: CallResult): CallResult[] => calls.map(() => result);
   const isFull = (): boolean => interpreter.memoryBytes >= memoryBytes - NEARLY_FULL_BYTES;
 
-  const preparation = prepare(interpreter, { code, calls, reverse, facts, resultBytes }, stack);
+  const preparation = prepare(interpreter, { code, calls, reverse, facts, resultBytes });
   if (typeof preparation !== 'string') {
     if (preparation.kind === 'stack' && stack === 'own') return 'stack';
     // No code of the program has run: the parser overflowed its stack or the memory.
@@ -78,15 +92,18 @@ function collect(interpreter: Interpreter, count: number, resultBytes: number): 
 
 export function serveLiterals(interpreter: Interpreter, request: LiteralsRequest): Omit<LiteralsReply, 'milliseconds'> {
   const question = { literals: request.texts };
-  let answer = prepare(interpreter, question, 'own');
-  if (typeof answer !== 'string' && answer.kind === 'stack') answer = prepare(interpreter, question, 'deep');
+  interpreter.restore('own');
+  let answer = prepare(interpreter, question);
+  if (typeof answer !== 'string' && answer.kind === 'stack') {
+    interpreter.restore('deep');
+    answer = prepare(interpreter, question);
+  }
   if (typeof answer !== 'string') return { kind: 'literals', literals: null };
   return { kind: 'literals', literals: (JSON.parse(answer) as { literals: (string | null)[] }).literals };
 }
 
-/** Hands a request over to a fresh interpreter; its answer in JSON, or how it ended without one. */
-function prepare(interpreter: Interpreter, request: object, stack: Stack): string | StepEnd {
-  interpreter.restore(stack);
+/** Hands a request over to a restored interpreter; its answer in JSON, or how it ended without one. */
+function prepare(interpreter: Interpreter, request: object): string | StepEnd {
   interpreter.host.beginExchange(Buffer.from(JSON.stringify(request)), PREPARE_REPLY_BYTES);
   const end = interpreter.step('prepare');
   if (end.kind !== 'returned') return end;
@@ -98,6 +115,8 @@ function prepare(interpreter: Interpreter, request: object, stack: Stack): strin
 function describeEnd(end: StepEnd, isFull: boolean): CallResult {
   switch (end.kind) {
     case 'exit':
+      if (end.code === EXIT.noMemory) return failure('memory', 'no memory was left for the program');
+      if (end.code === EXIT.damaged) return damaged(isFull);
       return failure(
         'runtime_error',
         `the program ended its interpreter with exit code ${end.code} before giving a result`,

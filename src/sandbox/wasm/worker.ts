@@ -4,7 +4,7 @@ import { bootSnapshot, Interpreter, type Snapshot } from './interpreter.js';
 import { PAGE_BYTES } from './module.js';
 import type { FromWorker, Place, Reply, Request, ToWorker, WorkerJob } from './protocol.js';
 import { serveLiterals, servePass } from './serve.js';
-import { currentThread } from './thread-clock.js';
+import { currentThread, threadMilliseconds } from './thread-clock.js';
 
 const port = parentPort;
 if (port === null) throw new Error('worker.js is started by the sandbox, as a worker thread');
@@ -19,6 +19,14 @@ let discardedBytes = 0;
 
 /** Memories that were given up are not freed at once. A worker that holds this much in vain is replaced, which frees it. */
 const WORN_BYTES = 256 << 20;
+
+const thread = currentThread();
+const began = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+
+/** The interpreter is set up: the time that the program may take runs from here. */
+function begin(): void {
+  began[0] ||= threadMilliseconds(thread) ?? 0;
+}
 
 function isWorn(): boolean {
   const held = [...interpreters.values()].map((each) => each.discardedBytes + each.grownBytes);
@@ -46,7 +54,7 @@ function serve(request: Request, place: Place): Reply {
   const interpreter = interpreterAt(place);
   const reply =
     request.kind === 'pass'
-      ? servePass(interpreter, place.memoryPages * PAGE_BYTES, request)
+      ? servePass(interpreter, place.memoryPages * PAGE_BYTES, request, begin)
       : serveLiterals(interpreter, request);
   return { ...reply, milliseconds: performance.now() - started };
 }
@@ -61,5 +69,5 @@ if (job.job === 'boot') {
     const message: FromWorker = { kind: 'reply', id, reply: serve(request, place), worn: isWorn() };
     port.postMessage(message);
   });
-  port.postMessage({ kind: 'ready', thread: currentThread() } satisfies FromWorker);
+  port.postMessage({ kind: 'ready', thread, began } satisfies FromWorker);
 }
