@@ -46,6 +46,8 @@ describe('validity on CPython', () => {
     ['def f(x):\n    while x > 9:\n        x -= 3\n    return x', '32', 'guessable', null, 'while_loop'],
     ['def f(x):\n    x += 100\n    return x', '3', 'ok', '103', 'arithmetic'],
     ['def f(x, n):\n    return n + n', '[1, 2], 9', 'unused_parameter', null, 'arithmetic'],
+    ['def f(x, n):\n    z = n + 5\n    return x + x', '[1, 2], 9', 'unused_parameter', null, 'arithmetic'],
+    ['f = lambda x, n: x + x', '[1, 2], 9', 'unparsable', null, 'unparsable'],
     ['def f(n):\n    return n % 3', '31', 'guessable', null, 'modular'],
     ['def f(x):\n    while x:\n        x = x + 1\n    return x', '3', 'timeout', null, 'unparsable'],
     ['def f(x):\n    return x[9]', '[1, 2]', 'runtime_error', null, 'indexing'],
