@@ -48,6 +48,8 @@ describe('validity on CPython', () => {
     ['def f(x):\n    return x + [0]', '[1, 2, 5]', 'ok', '[1, 2, 5, 0]', 'list_building'],
     ['def f(x):\n    return x + x', '[1, 2]', 'ok', '[1, 2, 1, 2]', 'list_building'],
     ['def f(x, n):\n    return n + n', '[1, 2], 9', 'unused_parameter', null, 'list_building'],
+    ['def f(x, n):\n    z = n + 5\n    return x + x', '[1, 2], 9', 'unused_parameter', null, 'list_building'],
+    ['f = lambda x, n: x + x', '[1, 2], 9', 'unparsable', null, 'unparsable'],
     ['def f(n):\n    return n % 3', '31', 'guessable', null, 'modular'],
     ['def f(x):\n    while x:\n        x = x + 1\n    return x', '3', 'timeout', null, 'unparsable'],
     ['def f(x):\n    return x[9]', '[1, 2]', 'runtime_error', null, 'indexing'],

@@ -122,8 +122,8 @@ def _install(variant):
         def __exit__(self, kind, error, traceback):
             leave(0 if kind is None else no_memory if is_kind(kind, NoMemory) else damaged)
 
-    for name in ('virtual', 'kernel', 'facts', 'policy', 'runner', 'standard_library', 'ctypes', '_ctypes', 'ctypes._endian', 'resource', 'socket',
-                 '_socket', 'array', 'selectors', 'select', 'signal'):
+    for name in ('virtual', 'kernel', 'syntax', 'operations', 'dependence', 'facts', 'policy', 'runner', 'standard_library', 'ctypes', '_ctypes',
+                 'ctypes._endian', 'resource', 'socket', '_socket', 'array', 'selectors', 'select', 'signal'):
         if name not in standard_library.PUBLIC_MODULES:
             sys.modules.pop(name, None)
     return prepare_step, execute, open_channel, emit_step, enter, Child()

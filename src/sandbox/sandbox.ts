@@ -56,7 +56,10 @@ export interface CallResult {
 export interface SyntaxFacts {
   /** Module body, one ast class name an item. */
   readonly topLevel: readonly string[];
-  /** Top-level functions; `used` holds the parameters read somewhere in the body. */
+  /**
+   * Functions defined at the top level, `name = lambda …` too, in order; `used` holds the parameters that the returned value can depend
+   * on by data or control, as far as the syntax tree tells.
+   */
   readonly functions: readonly {
     readonly name: string;
     readonly parameters: readonly string[];

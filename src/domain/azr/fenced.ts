@@ -1,6 +1,7 @@
 /** Fenced notation, of instructed models: blocks of Markdown, of which the last of each label counts. */
 import { fencedBlocks, type FencedBlock } from './markdown.js';
 import { withoutCall, type BlockName, type Notation } from './notation.js';
+import { lastWithF, programAmong } from './program.js';
 
 /** A model may think aloud first, `<think>…</think><answer>…</answer>`. */
 export const fenced: Notation = {
@@ -8,14 +9,14 @@ export const fenced: Notation = {
   opening: { code_o: '', code_i: '', code_f: '' },
   drawsInputs: false,
   readProgramAndInput(completion) {
-    const snippet = programBlock(blocks(completion, 'python'));
+    const snippet = programAmong(blocks(completion, 'python'));
     const input = lastBlock(completion, 'input');
     return snippet === null || input === null ? null : { snippet, input: withoutCall(input) };
   },
   writeProgramAndInput: ({ snippet, input }) => paragraphs([fence('python', snippet), fence('input', input)]),
   writeProgramAndOutput: ({ snippet, output }) => paragraphs([fence('python', snippet), fence('output', output)]),
   readFunction(completion) {
-    const snippet = programBlock(blocks(completion, 'python'));
+    const snippet = programAmong(blocks(completion, 'python'));
     const inputs = blocks(completion, 'input').map(withoutCall);
     const message = lastBlock(completion, 'message');
     return snippet === null || message === null || inputs.length === 0 ? null : { snippet, inputs, message };
@@ -47,14 +48,6 @@ function blocks(text: string, label: BlockName): string[] {
   return fencedBlocks(finalPart(text)).flatMap((block) => (isLabelled(block, label) ? [block.text] : []));
 }
 
-/** At the start of a line: what a block defines, not what it does within. */
-const DEFINITION = /^(async\s+)?def\s/m;
-
-/** Of blocks of Python the last that defines a function: examples of its use may follow. Without one, the last. */
-function programBlock(python: readonly string[]): string | null {
-  return python.findLast((text) => DEFINITION.test(text)) ?? python.at(-1) ?? null;
-}
-
 const PYTHON = new Set(['python', 'py', 'python3']);
 /** Labels of a block that does not say what it is. */
 const UNSAID = new Set(['', 'text', 'txt', 'plaintext', 'plain']);
@@ -64,8 +57,8 @@ function isLabelled(block: FencedBlock, label: BlockName): boolean {
 }
 
 /**
- * The last block of that label, of Python the last that defines a function; without any, the one block that does not say what it is; of
- * two such nothing is guessed. What is marked as the answer, `<answer>…</answer>`, may stand there without a block.
+ * The last block of that label, of Python the one that `programAmong` finds; without any, the one block that does not say what it is; of
+ * two such nothing is guessed, but that one which defines `f` is Python. What is marked as the answer, `<answer>…</answer>`, may stand there without a block.
  */
 function readAnswer(text: string, label: BlockName): string | null {
   const marked = markedAnswer(text);
@@ -74,7 +67,8 @@ function readAnswer(text: string, label: BlockName): string | null {
   const labelled = found.flatMap((block) => (isLabelled(block, label) ? [block.text] : []));
   const unsaid = found.filter((block) => UNSAID.has(block.label));
   const answers = labelled.length === 0 && unsaid.length === 1 ? [unsaid[0]!.text] : labelled;
-  if (label === 'python') return programBlock(answers);
+  if (label === 'python')
+    return lastWithF(labelled) ?? lastWithF(unsaid.map((block) => block.text)) ?? programAmong(answers);
   const answer = answers.at(-1);
   return answer === undefined ? null : withoutName(answer, label);
 }

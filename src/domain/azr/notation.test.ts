@@ -57,6 +57,13 @@ describe('fenced notation', () => {
     expect(fenced.readProgramAndInput(`${block('python', 'p')}\n${block('input', 'f([1])')}`)?.input).toBe('[1]');
   });
 
+  it('takes the last program that defines f, whatever tests follow it', () => {
+    const tests = block('python', 'def test_f():\n    assert f(1) == 1');
+    const written = `${block('python', 'f = lambda x: x')}\n${tests}\n${block('input', '2')}`;
+    expect(fenced.readProgramAndInput(written)).toEqual({ snippet: 'f = lambda x: x', input: '2' });
+    expect(fenced.readFunction(`${written}\n${block('message', 'm')}`)?.snippet).toBe('f = lambda x: x');
+  });
+
   it('reads what it writes', () => {
     const task = { snippet: "def f(x):\n    '''\n    doc\n    '''\n    return x", input: "'`', 2" };
     expect(fenced.readProgramAndInput(fenced.writeProgramAndInput(task))).toEqual(task);
@@ -89,13 +96,64 @@ describe('a solver’s fenced answer', () => {
     }
   });
 
-  it('is the last function, whatever shows how to use it', () => {
+  it('is the last program that defines f, whatever tests it or shows how to use it', () => {
+    const right = 'def f(x):\n    return x + 1';
+    const after = [
+      'def test_f():\n    assert f(1) == 2\n\ntest_f()',
+      'def main():\n    print(f(3))\n\nmain()',
+      'async def check():\n    return f(1)',
+      'class Test:\n    def f(self):\n        return f(1)',
+      'import unittest\nassert f(1) == 2 and f == f',
+      'def solve(x):\n    return f(x)',
+      'result = f(3)\nf(3) == 4\nfoo = [f]\n# f = 1\nfrom m import f as g, ff',
+    ];
+    for (const text of after) {
+      expect(read(`${block('python', right)}\nTests:\n${block('python', text)}`, 'python')).toBe(right);
+    }
+    const definitions = [
+      'async def f(x):\n    return 1',
+      'f = lambda x: x + 1',
+      'f=lambda x: x',
+      'f: Callable[[int], int] = lambda x: x',
+      'g = f = lambda x: x',
+      'class f:\n    def __new__(cls, x):\n        return x',
+      'class f(int): pass',
+      'from operator import neg as f',
+      'from operator import (neg, neg as f)',
+      'from mine import g, f',
+      'import operator as f',
+      '@functools.cache\ndef f(x):\n    return x',
+      'def f[T](x: T) -> T:\n    return x',
+      'def helper(x):\n    return x\n\nf = helper',
+    ];
+    for (const text of definitions) {
+      expect(
+        read(`${block('python', right)}\nBetter:\n${block('py', text)}\n${block('python', after[0]!)}`, 'python'),
+      ).toBe(text);
+    }
+  });
+
+  it('may be a program in a block that does not say so, if that defines f', () => {
+    const right = 'def f(x):\n    return x + 1';
+    expect(read(`${block('', right)}\n${block('', 'print(f(1))')}`, 'python')).toBe(right);
+    expect(read(`${block('text', right)}\n${block('python', 'def test():\n    assert f(1) == 2')}`, 'python')).toBe(
+      right,
+    );
+    expect(read(`${block('', 'print(1)')}\n${block('', 'print(2)')}`, 'python')).toBeNull();
+  });
+
+  it('is the last function where none is called f, but for tests and main', () => {
     const draft = block('python', 'def f(x):\n    return 0');
     const program = block('python', 'import math\n\nasync def f(x):\n    return x');
     const usage = block('python', 'print(f(1))  # def');
     expect(read(`${draft}\nBetter:\n${program}\nExample usage:\n${usage}`, 'python')).toBe(
       'import math\n\nasync def f(x):\n    return x',
     );
+    const solve = 'def solve(x):\n    return x';
+    const tests = block('python', 'def test_solve():\n    assert solve(1) == 1\n\ndef main():\n    test_solve()');
+    expect(
+      read(`${block('python', 'def double(x):\n    return x')}\n${block('python', solve)}\n${tests}`, 'python'),
+    ).toBe(solve);
     expect(read(`${block('python', 'f = 1')}\n${block('python', 'f = lambda x: x')}`, 'python')).toBe(
       'f = lambda x: x',
     );
@@ -152,10 +210,14 @@ describe('a solver’s fenced answer', () => {
       '<think>',
       '<answer>',
       'output:',
+      '```python\nf = f = ',
+      '```python\nfrom a import f, ',
+      '```python\nimport a as f\n```\n',
     ];
     for (const piece of hostile) {
       const started = performance.now();
       read(piece.repeat(Math.ceil(1e6 / piece.length)));
+      read(piece.repeat(Math.ceil(1e6 / piece.length)), 'python');
       expect(performance.now() - started).toBeLessThan(2000);
     }
   });

@@ -46,7 +46,10 @@ const validitySchema = z.strictObject({
     .describe('Attributes whose name starts with an underscore.'),
   largestInteger: z.int().min(0).nullable().default(null).describe('Largest integer constant in a program; null: any.'),
   onlyFunction: z.boolean().default(false).describe('The program must be the function f and nothing else.'),
-  everyParameterUsed: z.boolean().default(true).describe('Every parameter of f must be read in its body.'),
+  everyParameterUsed: z
+    .boolean()
+    .default(true)
+    .describe('What f returns must be able to depend on every parameter; dead code that reads one is not enough.'),
   noneResult: z.enum(['allow', 'reject']).default('reject').describe('Tasks whose output is None.'),
   maxReprLength: z.int().min(1).default(400).describe('Longest output, in characters of its repr.'),
   distinctOutputs: distinctOutputsSchema

@@ -4,7 +4,8 @@
  * - `unparsable`: not a program and its input or inputs, or an input is not a list of literals
  * - `syntax_error`: the program does not parse
  * - `forbidden`: imports, syntax, calls, attributes or constants that the settings do not allow
- * - `unused_parameter`: a parameter of f is never read
+ * - `unused_parameter`: what f returns cannot depend on one of its parameters, which dead code may read all the same; a program that
+ *   returns None is `none_result` where that is refused
  * - the sandbox's outcome when a call of the task's own fails: `runtime_error`, `timeout`, `memory`, `output_limit`,
  *   `nondeterministic`, `forbidden`; or of its result: `none_result`, `not_literal` (an answer could not be graded), `too_long`
  * - the sandbox's outcome when the program fails on a random input by anything but an exception
@@ -95,7 +96,11 @@ function settle(
   const { validity } = writing.settings;
   const [own] = results;
   if (own?.outcome === 'syntax_error') return { task: null, fault: { outcome: own.outcome, detail: own.detail } };
-  const fault = facts && (forbiddenBy(facts, validity) ?? unusedParameter(facts, validity));
+  // What cannot be looked at is not let through because it ran.
+  if (facts === null && own?.outcome === 'ok')
+    return { task: null, fault: { outcome: 'syntax_error', detail: 'the syntax tree cannot be read' } };
+  const returnsNone = own?.repr === 'None' && validity.noneResult === 'reject';
+  const fault = facts && (forbiddenBy(facts, validity) ?? (returnsNone ? null : unusedParameter(facts, validity)));
   if (fault) return { task: null, fault };
   const settled = type.settle(task, calls, results, writing);
   if (settled.fault) return settled;
@@ -130,5 +135,5 @@ function unusedParameter(facts: SyntaxFacts, settings: ValiditySettings): Fault 
   const f = facts.functions.findLast(({ name }) => name === 'f');
   const unused = f?.parameters.find((parameter) => !f.used.includes(parameter));
   if (!settings.everyParameterUsed || unused === undefined) return null;
-  return { outcome: 'unused_parameter', detail: `parameter ${unused} is never read` };
+  return { outcome: 'unused_parameter', detail: `what f returns does not depend on parameter ${unused}` };
 }

@@ -25,7 +25,15 @@ export interface SandboxImage {
 const REGISTRY_IMAGE = 'python:3.12-slim';
 const BASE_LABEL = 'propel.base';
 /** Shared with the embedded sandbox. */
-const SHARED_SOURCES = ['facts.py', 'policy.py', 'runner.py', 'standard_library.py'];
+const SHARED_SOURCES = [
+  'syntax.py',
+  'operations.py',
+  'dependence.py',
+  'facts.py',
+  'standard_library.py',
+  'policy.py',
+  'runner.py',
+];
 const CALL_TIMEOUT_MS = 30_000;
 const PULL_TIMEOUT_MS = 300_000;
 const BUILD_TIMEOUT_MS = 600_000;

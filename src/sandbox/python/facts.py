@@ -1,6 +1,9 @@
 """Syntax facts of a program, from CPython's own ast. Computed before any code of the program runs; shape: SyntaxFacts in sandbox.ts."""
 import ast
 
+from dependence import used_parameters
+from operations import read_functions
+
 _DECISIONS = (
     ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.comprehension, ast.match_case,
 )
@@ -16,9 +19,10 @@ def syntax_facts(source):
     cyclomatic, reversed_slices, largest, depth = 1, 0, 0, 0
 
     # Own stack instead of recursion: a deep program must not exhaust the interpreter's.
-    stack = [(tree, 1)]
+    stack, walked = [(tree, 1)], []
     while stack:
         node, level = stack.pop()
+        walked.append(node)
         kind = type(node)
         nodes[kind.__name__] = nodes.get(kind.__name__, 0) + 1
         if level > depth:
@@ -53,7 +57,8 @@ def syntax_facts(source):
     return {
         'topLevel': [type(statement).__name__ for statement in tree.body],
         'functions': [
-            _function(statement) for statement in tree.body if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
+            {'name': name, 'parameters': parameters, 'used': used_parameters(parameters, operations)}
+            for name, parameters, operations in read_functions(tree, walked)
         ],
         'nodes': nodes,
         'calledNames': called_names,
@@ -67,24 +72,6 @@ def syntax_facts(source):
         'lines': sum(1 for line in source.splitlines() if line.strip()),
         'variables': len(variables),
     }
-
-
-def _function(definition):
-    arguments = definition.args
-    parameters = [argument.arg for argument in arguments.posonlyargs + arguments.args]
-    if arguments.vararg:
-        parameters.append(arguments.vararg.arg)
-    parameters.extend(argument.arg for argument in arguments.kwonlyargs)
-    if arguments.kwarg:
-        parameters.append(arguments.kwarg.arg)
-    read = set()
-    for statement in definition.body:
-        for node in ast.walk(statement):
-            if type(node) is ast.Name and type(node.ctx) is not ast.Store:
-                read.add(node.id)
-            elif type(node) is ast.AugAssign and type(node.target) is ast.Name:
-                read.add(node.target.id)
-    return {'name': definition.name, 'parameters': parameters, 'used': [name for name in parameters if name in read]}
 
 
 def _is_minus_one(step):

@@ -26,7 +26,18 @@ export interface WasmSandboxOptions {
   readonly limits?: Partial<Limits>;
 }
 
-const PYTHON_SOURCES = ['facts.py', 'standard_library.py', 'policy.py', 'runner.py', 'wasm_boot.py'];
+/** One script here, in this order; modules of their own in a container. */
+const PYTHON_SOURCES = [
+  'syntax.py',
+  'operations.py',
+  'dependence.py',
+  'facts.py',
+  'standard_library.py',
+  'policy.py',
+  'runner.py',
+  'wasm_boot.py',
+];
+const OWN_IMPORT = /^from (?:syntax|operations|dependence) import .*\n/gm;
 /** Below this CPython itself does not boot. */
 const MIN_MEMORY_MIB = 32;
 const MAX_MEMORY_MIB = 4096;
@@ -171,5 +182,5 @@ function memoryPages(memoryMiB: number): number {
 
 async function readPythonSource(): Promise<string> {
   const files = PYTHON_SOURCES.map((name) => readFile(new URL(`../python/${name}`, import.meta.url), 'utf8'));
-  return (await Promise.all(files)).join('\n');
+  return (await Promise.all(files)).join('\n').replaceAll(OWN_IMPORT, '');
 }
