@@ -105,7 +105,7 @@ async function sampleKinds(workspace: Workspace, options: ProposeOptions): Promi
       seed,
       adapter: options.adapter,
     });
-    samples.push(...completions.map((completion) => ({ kind, seed, prompt, completion })));
+    for (const completion of completions) samples.push({ kind, seed, prompt, completion });
   }
   return samples;
 }

@@ -2,6 +2,7 @@
  * What the comparison must show for PROPEL's case to hold, line by line: each claim with its rule, its numbers, and whether it holds.
  * "Pooled" is over the generations of all seeds together; intervals are Wilson 95% of pooled counts, and overlap when they share a point.
  */
+import { smallest } from '../metrics/extremes.js';
 import { disjoint } from '../metrics/interval.js';
 import type { Interval } from '../metrics/interval.js';
 import { armRoles, trialsOf } from './comparison.js';
@@ -35,7 +36,7 @@ export function comparisonClaims(arms: readonly ComparedArm[], seeds: readonly n
 }
 
 function enoughMeasured(arms: readonly ComparedArm[], seeds: readonly number[]): Claim {
-  const fewest = Math.min(...arms.map(({ smallestN }) => smallestN));
+  const fewest = smallest(arms.map(({ smallestN }) => smallestN));
   return {
     id: 'enough-measured',
     claim: `at least ${SEEDS} seeds, and ${GENERATIONS} fresh generations of every arm and seed`,
