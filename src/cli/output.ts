@@ -1,4 +1,5 @@
 /** What commands print on standard output. */
+import { largest } from '../metrics/extremes.js';
 
 /** The one document of `--json`. */
 export function printJson(document: unknown): void {
@@ -16,10 +17,8 @@ export function printWarnings(warnings: readonly string[]): void {
 
 /** Rows with their columns aligned to the left. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[] {
-  const columns = Math.max(0, ...rows.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
+  const columns = Math.max(0, largest(rows.map((row) => row.length)));
+  const widths = Array.from({ length: columns }, (_, column) => largest(rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))

@@ -137,7 +137,7 @@ describe('config.json', () => {
     [{ num_hidden_layers: 1e12 }, 'c.json: num_hidden_layers: is more than 10000, which no decoder has'],
     [{ num_hidden_layers: 2.5 }, 'c.json: num_hidden_layers: is no whole number'],
     [{ vocab_size: 2e8 }, 'c.json: vocab_size: is more than 16777216, which no decoder has'],
-    [{ head_dim: 1e15 }, 'c.json: head_dim: is more than 16777216, which no decoder has'],
+    [{ head_dim: 1e15 }, 'c.json: head_dim: is more than 65536, which no decoder has'],
     [{ max_position_embeddings: 1e300 }, 'c.json: max_position_embeddings: is '],
     [{ hidden_act: 'gelu' }, "c.json: hidden_act 'gelu' is not supported; only silu is"],
     [{ rope_scaling: { type: 'yarn' } }, 'c.json: rope_scaling "yarn" is not supported; supported are linear, llama3'],

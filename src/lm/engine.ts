@@ -3,6 +3,7 @@
  * are what the worker serves; all arguments and results can be posted between threads.
  */
 import { existsSync, realpathSync } from 'node:fs';
+import { largest } from '../metrics/extremes.js';
 import type { DTypeSetting } from '../onnx/compute-type.js';
 import type { TypeChoice } from '../onnx/provider-types.js';
 import { chooseProvider } from '../onnx/providers.js';
@@ -251,7 +252,7 @@ class Model {
     const fits = (rows: number, longest: number) => forwardBytes(this.#config, rows, longest) <= this.#passBytes;
     for (const part of packByLength(lengths, { ...FORWARD_BATCH, fits })) {
       const batch = part.map((i) => sequences[i]!);
-      const time = Math.max(...batch.map((s) => s.length));
+      const time = largest(batch.map((s) => s.length));
       const out = await this.sessions.run(graph, {
         ids: integers(padRows(batch, time), [batch.length, time]),
         pooling: floats(poolingWeights(batch, time, poolings), [batch.length, poolings.length, time]),

@@ -1,4 +1,5 @@
 /** Rollouts by the graph that has its own Loop: one run, whole completions. */
+import { largest } from '../metrics/extremes.js';
 import { floatData, floats, integers, scalar } from '../onnx/session.js';
 import type { Feeds, Fetches } from '../onnx/session.js';
 import { padRows } from './padding.js';
@@ -12,7 +13,7 @@ const NO_TOKEN = -1;
 export async function loopRollout(run: (feeds: Feeds) => Promise<Fetches>, sampling: Sampling): Promise<Completion[]> {
   const { prompts, samples, maxNewTokens } = sampling;
   const stopIds = (sampling.stops.length ? sampling.stops : [NO_TOKEN]).map(BigInt);
-  const promptTime = Math.max(...prompts.map((p) => p.length));
+  const promptTime = largest(prompts.map((p) => p.length));
   const lengths = BigInt64Array.from(prompts, (p) => BigInt(p.length));
   const out = await run({
     prompts: integers(padRows(prompts, promptTime), [prompts.length, promptTime]),

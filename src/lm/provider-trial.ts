@@ -5,6 +5,7 @@
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { largest } from '../metrics/extremes.js';
 import { inType, TYPE_TOLERANCE } from '../onnx/compute-type.js';
 import { computeType } from '../onnx/provider-types.js';
 import type { ComputeType, DTypeSetting } from '../onnx/compute-type.js';
@@ -232,5 +233,5 @@ function rolloutError(completions: readonly Completion[], updateLogProbs: Float3
   const errors = completions.flatMap(({ logProbs }, row) =>
     Array.from(logProbs, (logProb, step) => Math.abs(logProb - updateLogProbs[row * time + PROMPT_TOKENS - 1 + step]!)),
   );
-  return Math.max(...errors);
+  return largest(errors);
 }

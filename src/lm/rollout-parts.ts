@@ -1,4 +1,5 @@
 /** A rollout in parts, each as large as fits: whole prompts, or some of a prompt's samples. A part draws what the whole would draw for its rows. */
+import { largest } from '../metrics/extremes.js';
 import type { RolloutSize } from './footprint.js';
 import type { Completion } from './request-checks.js';
 import type { Sampling } from './sampling.js';
@@ -28,12 +29,12 @@ export function rolloutParts(
 ): RolloutPart[] {
   const slots = promptLengths.length / groups;
   const longest = Array.from({ length: slots }, (_, slot) =>
-    Math.max(...Array.from({ length: groups }, (_group, group) => promptLengths[group * slots + slot]!)),
+    largest(Array.from({ length: groups }, (_group, group) => promptLengths[group * slots + slot]!)),
   );
   const partFits = (from: number, to: number, samples: number) =>
     fits({
       prompts: groups * (to - from),
-      promptTime: Math.max(...longest.slice(from, to)),
+      promptTime: largest(longest.slice(from, to)),
       samples: groups * (to - from) * samples,
       newTokens: maxNewTokens,
     });

@@ -1,4 +1,5 @@
 /** What a rollout draws from, whichever way it is run: rows of prompts, and for every row and step the uniform number that picks its token. */
+import { largest } from '../metrics/extremes.js';
 import { floats } from '../onnx/session.js';
 import type { Feeds } from '../onnx/session.js';
 import { seededRandom } from '../metrics/random.js';
@@ -71,7 +72,7 @@ export function completionsByGroup(
 }
 
 const largestGroup = (groups: readonly Pick<RolloutGroup, 'prompts'>[]): number =>
-  Math.max(...groups.map(({ prompts }) => prompts.length));
+  largest(groups.map(({ prompts }) => prompts.length));
 
 /** An adapter's factors as a graph's inputs; none without one. */
 export function adapterFeeds(adapter: Adapter | null): Feeds {

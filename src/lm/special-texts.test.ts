@@ -139,4 +139,12 @@ describe('token ids', () => {
     expect(tokenizer.decode([...letterIds('▁a'), 60, 99, ...letterIds('b')])).toBe('ab');
     expect(tokenizer.decode([99])).toBe('');
   });
+
+  it('are missed for a text by a tokenizer of words alone, which is said', async () => {
+    const words = { type: 'WordLevel', vocab: { '<s>': 0, '</s>': 1, a: 2, b: 3 } };
+    const parts = { model: words, added_tokens: [], pre_tokenizer: { type: 'Whitespace' } };
+    const tokenizer = await open(letterTokenizer(parts), { ...NAMES, unk_token: null });
+    expect(tokenizer.encode('a b')).toEqual([2, 3]);
+    expect(() => tokenizer.encode('a c')).toThrow(/^the tokenizer has no token for a part of "a c", and no unk_token/);
+  });
 });

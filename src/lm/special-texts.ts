@@ -10,21 +10,23 @@ import type { AddedToken, TokenizerJson } from './tokenizer-file.js';
 export class SpecialTexts {
   /** Text → alias. */
   readonly #aliases: ReadonlyMap<string, string>;
+  /**
+   * What every alias begins with. Letters alone: no normalizer changes them. Drawn anew, so that nobody can write them; no token id depends
+   * on them.
+   */
+  readonly #nonce = letters(randomBytes(24));
   /** Stands before what is text in a filled template. */
-  readonly #mark: string;
-  /** What reads like a control token, marked as text or not. */
-  readonly #like: RegExp | null;
+  readonly #mark = `${this.#nonce}text`;
+  /** What control tokens begin with, and how long they are, the longest first. */
+  readonly #firsts: ReadonlySet<string>;
+  readonly #lengths: readonly number[];
 
   /** @param tokens the control tokens; one of a single character is a character like any other, which a text has no other way to write. */
   constructor(tokens: readonly AddedToken[]) {
-    // Letters alone: no normalizer changes them. Drawn anew, so that nobody can write them; no token id depends on them.
-    const nonce = letters(randomBytes(24));
-    this.#mark = `${nonce}text`;
-    const hidden = tokens.filter(({ content }) => [...content].length > 1);
-    this.#aliases = new Map(hidden.map(({ id, content }) => [content, `${nonce}${letters(idBytes(id))}`]));
-    const longestFirst = [...this.#aliases.keys()].toSorted((a, b) => b.length - a.length);
-    const texts = longestFirst.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join('|');
-    this.#like = longestFirst.length === 0 ? null : new RegExp(`${this.#mark}(${texts})?|${texts}`, 'g');
+    const hidden = tokens.filter(({ content }) => content.length > 2 || [...content].length > 1);
+    this.#aliases = new Map(hidden.map(({ id, content }) => [content, `${this.#nonce}${letters(idBytes(id))}`]));
+    this.#firsts = new Set(hidden.map(({ content }) => content[0]!));
+    this.#lengths = [...new Set(hidden.map(({ content }) => content.length))].toSorted((x, y) => y - x);
   }
 
   /** A tokenizer that knows the control tokens by their aliases alone. */
@@ -61,25 +63,50 @@ export class SpecialTexts {
 
   /** A text to fill a template with: what reads like a control token is marked as text. */
   markText(text: string): string {
-    return this.#replace(text, (special) => `${this.#mark}${special}`);
+    return this.#replaceTokens(text, (special) => `${this.#mark}${special}`);
   }
 
   /** A text whose control tokens are meant as such, but for those that `markText` has marked: these by their aliases. */
   aliasTokens(text: string): string {
-    return this.#replace(text, (special, marked) =>
-      special.startsWith(this.#mark) ? (marked ?? '') : this.#aliases.get(special)!,
+    const [start = '', ...marked] = text.split(this.#mark);
+    const alias = (part: string): string => this.#replaceTokens(part, (special) => this.#aliases.get(special)!);
+    return (
+      alias(start) +
+      marked
+        .map((part) => {
+          const length = this.#tokenAt(part, 0);
+          return part.slice(0, length) + alias(part.slice(length));
+        })
+        .join('')
     );
   }
 
   /** A text in which tokens have their own names again. */
   reveal(text: string): string {
-    let revealed = text;
-    for (const [special, alias] of this.#aliases) revealed = revealed.replaceAll(alias, () => special);
-    return revealed;
+    if (!text.includes(this.#nonce)) return text;
+    const texts = new Map([...this.#aliases].map(([special, alias]) => [alias, special]));
+    const anyAlias = new RegExp(`${this.#nonce}[a-p]{${letters(idBytes(0)).length}}`, 'g');
+    return text.replaceAll(anyAlias, (alias) => texts.get(alias) ?? alias);
   }
 
-  #replace(text: string, by: (special: string, marked: string | undefined) => string): string {
-    return this.#like === null ? text : text.replaceAll(this.#like, by);
+  #replaceTokens(text: string, by: (special: string) => string): string {
+    const pieces: string[] = [];
+    let start = 0;
+    for (let at = 0; at < text.length;) {
+      const length = this.#tokenAt(text, at);
+      if (length > 0) {
+        pieces.push(text.slice(start, at), by(text.slice(at, at + length)));
+        start = at + length;
+      }
+      at += length || 1;
+    }
+    return start === 0 ? text : pieces.join('') + text.slice(start);
+  }
+
+  /** The length of the longest control token that is written at a place; 0 where there is none. */
+  #tokenAt(text: string, at: number): number {
+    if (!this.#firsts.has(text[at]!)) return 0;
+    return this.#lengths.find((length) => this.#aliases.has(text.slice(at, at + length))) ?? 0;
   }
 }
 

@@ -1,4 +1,5 @@
 /** Rollouts token by token over the prompt and step graphs: what stays on the device is handed from run to run, the host sees the tokens. */
+import { largest } from '../metrics/extremes.js';
 import { MASKED } from '../onnx/emitter.js';
 import { dispose, floats, integers, scalar } from '../onnx/session.js';
 import type { Feeds, Fetches } from '../onnx/session.js';
@@ -64,7 +65,7 @@ export async function stepRollout(
         ...device,
         token: integers(last, [samples]),
         position: integers(positions(prompts, perPrompt, step - 1), [samples, 1]),
-        writtenBias: floats(Float32Array.of(MASKED, ...new Float32Array(step)), [step + 1]),
+        writtenBias: floats(Float32Array.from([MASKED, ...new Float32Array(step)]), [step + 1]),
         uniforms: uniformsOf(step),
       });
       hand(out);
@@ -77,7 +78,7 @@ export async function stepRollout(
 }
 
 function promptFeeds(prompts: readonly (readonly number[])[]): Feeds {
-  const time = Math.max(...prompts.map((p) => p.length));
+  const time = largest(prompts.map((p) => p.length));
   const last = new Float32Array(prompts.length * time);
   const bias = new Float32Array(prompts.length * time);
   prompts.forEach(({ length }, p) => {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseFields, readJsonFile } from './json-file.js';
+import { ID_RULE, isTokenId } from './tokenizer-vocabulary.js';
 
 export const NAMED_TOKENS = [
   'bos_token',
@@ -35,7 +36,7 @@ const settingsSchema = z.looseObject({
   extra_special_tokens: moreNames,
   added_tokens_decoder: z
     .record(
-      z.string().regex(/^\d+$/, 'is no token id'),
+      z.string().refine((id) => /^\d+$/.test(id) && isTokenId(Number(id)), ID_RULE),
       z.looseObject({ content: z.string(), special: z.boolean().default(false) }),
     )
     .nullish(),

@@ -137,6 +137,11 @@ describe('a tokenizer.json is refused', () => {
       'pre_tokenizer has a pattern of 300000 characters, more than 10000; fetch the file again',
     ],
     [
+      'a part that lacks its pattern',
+      letterTokenizer({ normalizer: { type: 'Sequence', normalizers: [{ type: 'Replace', content: 'x' }] } }),
+      'normalizer has a Replace without a pattern; fetch the file again',
+    ],
+    [
       'pieces of no length',
       letterTokenizer({ pre_tokenizer: { type: 'FixedLength', length: 0 } }),
       'pre_tokenizer has pieces of length 0; fetch the file again',

@@ -148,11 +148,19 @@ function partProblem(root: unknown): string | null {
     const pattern = fields['Regex'];
     if (typeof pattern === 'string' && pattern.length > LONGEST_PATTERN)
       return `has a pattern of ${pattern.length} characters, more than ${LONGEST_PATTERN}`;
-    if (fields['type'] === 'FixedLength' && !isPositive(fields['length']))
+    const type = fields['type'];
+    if ((type === 'Split' || type === 'Replace') && !isPattern(fields['pattern']))
+      return `has a ${type} without a pattern`;
+    if (type === 'FixedLength' && !isPositive(fields['length']))
       return `has pieces of length ${quoted(fields['length'])}`;
     for (const inner of Object.values(fields)) open.push([inner, depth + 1]);
   }
   return null;
+}
+
+function isPattern(pattern: unknown): boolean {
+  const { Regex: expression, String: text } = (pattern ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof expression === 'string' || typeof text === 'string';
 }
 
 function isPositive(value: unknown): boolean {

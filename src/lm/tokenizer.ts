@@ -18,6 +18,9 @@ export type ChatSetting = (typeof CHAT_SETTINGS)[number];
 /** Llama 3's templates write today's date unless given one, and the same prompt must have the same tokens tomorrow. */
 const TEMPLATE_VALUES = { date_string: '26 Jul 2024' };
 
+/** A text that every tokenizer can be tried on. */
+const TRIAL = 'a B\n 1';
+
 /** Texts before a stop: what comes after one of them is encoded as in the middle of a text. */
 const BEFORE_STOPS = ['', 'a', '1', ')', '\n'];
 
@@ -68,7 +71,8 @@ export class Tokenizer {
     const config = readTokenizerConfig(path);
     const file = parseTokenizer(content, name, config);
     const ends = endsOf(path, config, file);
-    const control = file.json.added_tokens.filter(({ special, id }) => special || ends.includes(id));
+    const isEnd = new Set(ends);
+    const control = file.json.added_tokens.filter((token) => token.special || isEnd.has(token.id));
     const special = new SpecialTexts(control);
     const eosText = config.named.eos_token ?? file.textOf(ends[0]);
     const settings = {
@@ -83,6 +87,9 @@ export class Tokenizer {
     let tokenizer: PreTrainedTokenizer;
     try {
       tokenizer = new PreTrainedTokenizer(special.hide(file.json), settings);
+      // Parts that are malformed often fail only when they are used.
+      const ids = tokenizer.encode(TRIAL, { add_special_tokens: false }).filter(file.isToken);
+      if (ids.length > 0) tokenizer.decode(ids, { skip_special_tokens: true });
     } catch (cause) {
       const why = inOneLine((cause as Error).message);
       throw new UserError(`${path}: the tokenizer cannot be loaded: ${why}`, { cause });
@@ -97,7 +104,14 @@ export class Tokenizer {
    * its task is asked in.
    */
   encode(text: string): number[] {
-    return text ? this.#tokenizer.encode(text, { add_special_tokens: false }) : [];
+    if (!text) return [];
+    const ids = this.#tokenizer.encode(text, { add_special_tokens: false });
+    // A model of words without an unknown one has no id for others.
+    const nothing = ids.findIndex((id) => (id as number | undefined) === undefined);
+    if (nothing < 0) return ids;
+    throw new UserError(
+      `the tokenizer has no token for a part of ${quoted(text)}, and no unk_token: take another tokenizer`,
+    );
   }
 
   /** A prompt's token ids: what the tokenizer puts before a text, and the text's. */

@@ -281,7 +281,7 @@ describe('a trainer’s state file', () => {
     expect(() => readTrainerState(file)).toThrow(`${file} cannot be read (ENOENT)`);
     writeTrainerState(file, state);
     appendFileSync(file, 'x');
-    expect(readTrainerState(file).step).toBe(0);
+    expect(() => readTrainerState(file)).toThrow(/no tensor holds the bytes from \d+ to \d+/);
     truncateSync(file, 250);
     expect(() => readTrainerState(file)).toThrow(/state\.safetensors is not a usable safetensors file/);
   });

@@ -1,5 +1,5 @@
 /** Where a checkpoint's tensors lie: in `model.safetensors`, or in the shards that `model.safetensors.index.json` names. */
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
@@ -36,9 +36,10 @@ export function openWeightFiles(folder: string): WeightFiles {
   }
   const shardOf = readWeightMap(index);
   const paths = [...new Set(Object.values(shardOf))].toSorted().map((name) => join(folder, name));
-  const missing = paths.filter((path) => !existsSync(path));
+  const there = new Set(readdirSync(folder));
+  const missing = paths.filter((path) => !there.has(basename(path)));
   if (missing.length) {
-    const names = missing.map((path) => basename(path)).join(', ');
+    const names = inOneLine(missing.map((path) => basename(path)).join(', '));
     throw new UserError(`${folder} lacks ${missing.length} of its ${paths.length} shards: ${names}; fetch them`);
   }
   const shards = new Map(paths.map((path) => [basename(path), placed(path, readTensorEntries(path))]));

@@ -189,9 +189,8 @@ export class Emitter extends Graph {
       return this.op('FusedMatMul', [a, b], { transA: +transA, transB: +transB, alpha: { float: alpha } }, shape);
     }
     const swap = (x: Value) => {
-      const perm = x.shape.map((_, i) => i);
-      perm.push(...perm.splice(-2).reverse());
-      return this.emitTranspose(x, perm);
+      const axes = x.shape.map((_, i) => i);
+      return this.emitTranspose(x, [...axes.slice(0, -2), ...axes.slice(-2).reverse()]);
     };
     return this.emitScale(this.op('MatMul', [transA ? swap(a) : a, transB ? swap(b) : b], {}, shape), alpha);
   }

@@ -5,6 +5,7 @@
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { largest } from '../metrics/extremes.js';
 import { seededRandom } from '../metrics/random.js';
 import { missingLibrary } from './availability.js';
 import { inType, TYPE_TOLERANCE } from './compute-type.js';
@@ -60,7 +61,7 @@ export async function testProvider(
     let worst = 0;
     for (const [name, gradient] of expected) {
       const actual = floatData(out[`gradient.${name}`]);
-      const scale = Math.max(...gradient.map(Math.abs));
+      const scale = largest(gradient.map(Math.abs));
       gradient.forEach((g, i) => (worst = Math.max(worst, Math.abs(actual[i]! - g) / scale)));
     }
     // A NaN compares false, so it fails here.
@@ -156,7 +157,7 @@ function referenceLoss(v: ReadonlyMap<string, readonly number[]>): number {
   const linear = (x: readonly number[], W: readonly number[]) =>
     Array.from({ length: W.length / WIDTH }, (_, o) => dot(x, W.slice(o * WIDTH, (o + 1) * WIDTH)));
   const softmax = (z: readonly number[]) => {
-    const most = Math.max(...z);
+    const most = largest(z);
     const e = z.map((s) => Math.exp(s - most));
     const total = e.reduce((a, b) => a + b, 0);
     return e.map((s) => s / total);

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { codeDomainSchema } from '../domain/azr/index.js';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import { POOLING_MEANING, POOLINGS } from '../lm/request-checks.js';
+import { largest } from '../metrics/extremes.js';
 import { DTYPE_SETTINGS } from '../onnx/compute-type.js';
 import { typeRefusal } from '../onnx/provider-types.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
@@ -233,7 +234,7 @@ function armFaults(
 
 /** Probes that a run trains: as many as its largest ensemble has members. */
 export function ensembleSize(config: Config): number {
-  return Math.max(1, ...Object.values(config.arms).map((arm) => (arm.reward === 'probe' ? arm.probes : 0)));
+  return Math.max(1, largest(Object.values(config.arms).map((arm) => (arm.reward === 'probe' ? arm.probes : 0))));
 }
 
 /** The phases before training that a run's arms call for. */

@@ -1,6 +1,7 @@
 /** Diversity and per-type results of each arm's evaluation, from the store's rows. */
 import type { CodeTask } from '../domain/azr/index.js';
 import { countsOf, rarefy } from '../metrics/coverage.js';
+import { largest, smallest } from '../metrics/extremes.js';
 import { type Band, type Generation, type RateSummary, summariseRates } from '../metrics/frontier.js';
 import { duplicateShares, novelty, TaskIndex, type TaskText } from '../metrics/near-duplicates.js';
 import { meanStructure, structuralCoverage } from '../metrics/structure.js';
@@ -41,7 +42,7 @@ export function armDiversities(store: RunStore, arms: readonly string[]): ArmDiv
 
 /** As many as the smallest set has that is not empty: an arm without a valid task leaves the others to be compared. */
 function commonNumber(numbers: readonly number[]): number {
-  return Math.min(...numbers.filter((number) => number > 0), Math.max(...numbers));
+  return Math.min(smallest(numbers.filter((number) => number > 0)), largest(numbers));
 }
 
 /** Rates of the generations of each type, types in the order given. */

@@ -141,9 +141,8 @@ async function importBatch(
       output: task && computedOutput(task),
     });
     if (task === null) continue;
-    attempts.push(
-      ...verdicts.map((verdict, attempt) => ({ taskId: id, attempt, seed: null, draw: null, answer: '', verdict })),
-    );
+    for (const [attempt, verdict] of verdicts.entries())
+      attempts.push({ taskId: id, attempt, seed: null, draw: null, answer: '', verdict });
     const graded = verdicts.filter((verdict) => verdict !== 'error');
     if (graded.length < config.band.of) continue;
     const passes = graded.filter((verdict) => verdict === 'pass').length;

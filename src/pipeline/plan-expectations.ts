@@ -2,6 +2,7 @@
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Domain } from '../domain/domain.js';
 import type { Tokenizer } from '../lm/tokenizer.js';
+import { largest } from '../metrics/extremes.js';
 import type { Config } from './config.js';
 import { sampleTask } from './plan-rates.js';
 import type { RunBasis } from './plan-rates.js';
@@ -23,7 +24,6 @@ export function expectations(
   const [writer, reader] = [tokenizerOf('models.policy'), tokenizerOf('models.solver')];
   const count = (tokenizer: Tokenizer | null, text: string, chat: 'auto' | 'never') =>
     tokenizer ? tokenizer.question(text, chat).length : Math.ceil(text.length / CHARACTERS_PER_TOKEN) + 1;
-  const most = (values: readonly number[]) => Math.max(...values);
   const { inputs, shown } = settings.induction;
   const around = settings.types.map((type) => {
     const task = sampleTask(type, inputs, shown);
@@ -34,8 +34,8 @@ export function expectations(
     taskTokens: Math.ceil(policy.maxNewTokens * ASSUMED.length),
     answerTokens: Math.ceil(solver.maxNewTokens * ASSUMED.length),
     ...basis?.expected,
-    promptTokens: most(settings.types.map((type) => count(writer, domain.prompt(type, config.seed), policy.chat))),
-    questionTokens: Math.max(0, most(around)),
+    promptTokens: largest(settings.types.map((type) => count(writer, domain.prompt(type, config.seed), policy.chat))),
+    questionTokens: Math.max(0, largest(around)),
     basis: basis
       ? 'validity and lengths as in that run'
       : `assumed: ${ASSUMED.validity * 100}% of the generations valid, texts a third of their longest`,

@@ -14,6 +14,7 @@ import type { RolloutSize } from '../lm/footprint.js';
 import { packByLength } from '../lm/packing.js';
 import type { BatchLimits } from '../lm/packing.js';
 import { rolloutParts } from '../lm/rollout-parts.js';
+import { largest } from '../metrics/extremes.js';
 import { sharedTokens } from '../rl/micro-batches.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
 import { armTrain, isTrained } from './arm-config.js';
@@ -116,7 +117,7 @@ export function planMemory(
     const graphs = graphsOf(config, model);
     return { graphs, resident: graphs * weights, uses };
   });
-  const working = Math.max(0, ...memory.flatMap((one) => one?.uses.map((use) => use.total - use.weights) ?? []));
+  const working = Math.max(0, largest(memory.flatMap((one) => one?.uses.map((use) => use.total - use.weights) ?? [])));
   const total = process + resident + working;
   const fits = budget === null || memory.includes(null) ? null : total <= budget;
   return { models: memory, process, resident, working, total, budget, fits };
@@ -173,7 +174,7 @@ function policyRollout(config: Config, { promptTokens }: Expectations): RolloutS
     config.evaluate.batch,
     ...Object.values(config.arms).map((arm) => (isTrained(arm) ? armTrain(config.train, arm).batch : 0)),
   ];
-  const samples = Math.max(...batches.flatMap((batch) => dealOut(batch, config.domain.types).map(({ size }) => size)));
+  const samples = largest(batches.flatMap((batch) => dealOut(batch, config.domain.types).map(({ size }) => size)));
   return { prompts: 1, promptTime: promptTokens, samples, newTokens: config.policy.maxNewTokens };
 }
 
@@ -201,7 +202,7 @@ function rolloutNeed(decoder: DecoderConfig, size: RolloutSize): Need {
     },
     cut: (passBytes) => {
       const parts = rolloutParts(shape, (part) => rolloutWorkingBytes(decoder, part) <= passBytes);
-      return Math.max(...parts.map(({ prompts, samples }) => (prompts[1] - prompts[0]) * (samples[1] - samples[0])));
+      return largest(parts.map(({ prompts, samples }) => (prompts[1] - prompts[0]) * (samples[1] - samples[0])));
     },
   };
 }

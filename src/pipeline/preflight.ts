@@ -5,6 +5,7 @@ import { factorShapes } from '../lm/adapter.js';
 import { modelName } from '../lm/hub/cache.js';
 import { openModelFiles } from '../lm/language-model.js';
 import type { ModelFiles } from '../lm/language-model.js';
+import { largest } from '../metrics/extremes.js';
 import { armTrain, isTrained } from './arm-config.js';
 import type { RewardedArm } from './arm-config.js';
 import type { Config } from './config.js';
@@ -67,7 +68,7 @@ async function openModel(setting: string, folder: string): Promise<ModelFiles> {
 function promptTokensOf({ domain: settings, policy, seed }: Config): (files: ModelFiles) => number {
   const domain = createCodeDomain(settings, readTopicRules(findFile(settings.topics, 'domain.topics')));
   const prompts = domain.kinds.map((kind) => domain.prompt(kind, seed));
-  return ({ tokenizer }) => Math.max(...prompts.map((prompt) => tokenizer.question(prompt, policy.chat).length));
+  return ({ tokenizer }) => largest(prompts.map((prompt) => tokenizer.question(prompt, policy.chat).length));
 }
 
 /** Stops are one token each, and what may be written fits into the model's positions beside its prompt. */

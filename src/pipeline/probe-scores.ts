@@ -1,6 +1,7 @@
 /** The probes of an arm, and what they say of tasks. */
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
+import { smallest } from '../metrics/extremes.js';
 import { PooledStates, tokenSequences } from '../probe/features.js';
 import { standardise } from '../probe/matrix.js';
 import { scoreTexts } from '../probe/probe.js';
@@ -82,7 +83,7 @@ export async function scoreTasks(
     texts,
   );
   const logits = texts.map((_, i) => scored.map((own) => own[i]!));
-  return { logits, claimed: logits.map((own) => sigmoid(Math.min(...own))) };
+  return { logits, claimed: logits.map((own) => sigmoid(smallest(own))) };
 }
 
 /** The features that a probe reads of rendered tasks, standardised as its head does and scaled to length 1, one vector a task. */

@@ -1,6 +1,7 @@
 /** A study of what a probe should read and learn from, on the labels of a run; the run itself stays as it is. */
 import { basename, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
+import { largest } from '../metrics/extremes.js';
 import { distinctTexts, inBandOf } from '../probe/labels.js';
 import { studyDoubts } from '../probe/doubts.js';
 import { formatSpec } from '../probe/features.js';
@@ -131,7 +132,7 @@ function layersToStudy(wanted: readonly number[] | null, layers: number, model: 
 
 function countsToStudy(wanted: readonly number[] | null, available: number, rarer: number): number[] {
   if (wanted === null) return studyCounts(available, rarer);
-  const most = Math.max(...wanted);
+  const most = largest(wanted);
   if (most <= available) return [...new Set([...wanted, available])].sort((a, b) => a - b);
   throw new UserError(
     `--label-counts: ${most} labels are more than the ${available} there are to learn from; the others test`,

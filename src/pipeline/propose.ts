@@ -92,7 +92,7 @@ async function sampleKinds(workspace: Workspace, options: ProposeOptions): Promi
   for (const [index, { kind, size }] of dealOut(options.size, domain.kinds).entries()) {
     const stream = `sample ${key.phase} ${key.arm}${index === 0 ? '' : ` ${kind}`}`;
     const seed = deriveSeed(config.seed, stream, key.batch);
-    samples.push(...(await sampleKind(workspace, options, { kind, size, seed })));
+    for (const sample of await sampleKind(workspace, options, { kind, size, seed })) samples.push(sample);
   }
   return samples;
 }

@@ -2,6 +2,7 @@
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import { modelName } from '../lm/hub/cache.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
+import { smallest } from '../metrics/extremes.js';
 import { loadProbe } from '../probe/probe-file.js';
 import { scoreTexts } from '../probe/probe.js';
 import { sigmoid } from '../reward/band-logit.js';
@@ -64,7 +65,7 @@ export async function openRewardScorer(options: RewardScorerOptions) {
       },
       reward: (logits: readonly number[] | null) =>
         logits === null ? invalidPenalty : probeReward(logits, scales, rewardClip),
-      bandProbability: (logits: readonly number[]) => sigmoid(Math.min(...logits)),
+      bandProbability: (logits: readonly number[]) => sigmoid(smallest(logits)),
       async close() {
         await Promise.allSettled([sandbox.close(), engine.close()]);
       },

@@ -135,7 +135,7 @@ export function solverProblems(
       message: 'missing; give the name that the endpoint serves the model under',
     });
   }
-  problems.push(...fieldProblems(solver));
+  for (const problem of fieldProblems(solver)) problems.push(problem);
   if (checkpoint !== null) {
     problems.push({
       path: ['models', 'solver'],

@@ -1,4 +1,5 @@
 /** What a probe study compares: features over layers and poolings, and how many labels are learnt from. */
+import { largest } from '../metrics/extremes.js';
 import { formatSpec } from './features.js';
 import type { FeatureSpec } from './features.js';
 
@@ -18,7 +19,7 @@ export function studyLayers(layers: number): number[] {
 export function studyFeatures(layers: readonly number[], further: readonly FeatureSpec[]): FeatureSpec[] {
   const mean = (layer: number) => ({ layer, pooling: 'mean' }) as const;
   const last = (layer: number) => ({ layer, pooling: 'last' }) as const;
-  const final = Math.max(...layers);
+  const final = largest(layers);
   const specs: FeatureSpec[] = [
     ...layers.flatMap((layer) => [[mean(layer)], [last(layer)], [mean(layer), last(layer)]]),
     ...layers.filter((layer) => layer < final).map((layer) => [mean(layer), last(final)]),

@@ -112,7 +112,7 @@ export async function studyProbes(
   const curve: StudyPoint[] = [];
   for (const labels of settings.labelCounts) {
     const studied = await study.compare(labels, candidates);
-    rows.push(...studied.rows);
+    for (const row of studied.rows) rows.push(row);
     curve.push(studied.point);
   }
   const size = (part: Part) => parts.filter((of) => of === part).length;
@@ -253,7 +253,8 @@ class Study {
   async #rankAll(candidates: readonly Candidate[], parts: Parts): Promise<Choice[]> {
     const choices: Choice[] = [];
     for (const candidate of candidates) {
-      choices.push(...(await rankChoices(this.#labels, [candidate], HEADS, this.#settings.l2, parts)));
+      const ranked = await rankChoices(this.#labels, [candidate], HEADS, this.#settings.l2, parts);
+      for (const choice of ranked) choices.push(choice);
       // Fits take time as their labels are many.
       this.#done += parts.train.length + parts.validation.length;
       this.#onProgress(this.#done, this.#total());

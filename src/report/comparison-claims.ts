@@ -4,6 +4,7 @@
  *
  * A claim whose numbers say nothing about it, such as a share of a lift that is none, **cannot be judged**: it neither holds nor fails.
  */
+import { smallest } from '../metrics/extremes.js';
 import { differenceInterval } from '../metrics/interval.js';
 import type { Interval } from '../metrics/interval.js';
 import { armRoles, trialsOf } from './comparison.js';
@@ -61,7 +62,7 @@ function enoughMeasured(
   measured: readonly number[],
   { seeds, generations }: ClaimThresholds,
 ): Claim {
-  const fewest = arms.reduce((least, { smallestN }) => Math.min(least, smallestN), Number.POSITIVE_INFINITY);
+  const fewest = smallest(arms.map(({ smallestN }) => smallestN));
   return {
     id: 'enough-measured',
     claim: `at least ${seeds} seeds, and ${count(generations)} fresh generations of every arm and seed`,

@@ -1,4 +1,5 @@
 /** `comparison.json`: arms × seeds. What several runs of the same arms measured, put together: plain numbers from plain results. */
+import { smallest } from '../metrics/extremes.js';
 import type { Band } from '../metrics/frontier.js';
 import { type Interval, wilsonInterval } from '../metrics/interval.js';
 import { mean, studentInterval } from '../metrics/student.js';
@@ -128,7 +129,7 @@ function compareArm(setup: ArmSetup, seeds: readonly ArmResult[], base: readonly
     collapsed: seeds.flatMap(({ seed, training }) =>
       training?.status === 'collapsed' ? [{ seed, reason: training.reason! }] : [],
     ),
-    smallestN: Math.min(...seeds.map(({ n }) => n)),
+    smallestN: smallest(seeds.map(({ n }) => n)),
     uniqueFrontierRate: rate(
       seeds.map((seed) => [Math.round(seed.uniqueFrontierRate * measuredOf(seed)), measuredOf(seed)]),
     ),

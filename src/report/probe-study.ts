@@ -1,4 +1,5 @@
 /** `probe-study.html`: candidates of a probe by layer, pooling and head, the learning curve, and what was chosen. */
+import { largest } from '../metrics/extremes.js';
 import { writeFileAtomic } from '../store/files.js';
 import { decimal, MISSING } from './format.js';
 import { htmlPage, preformatted, scrolled, table } from './page.js';
@@ -218,7 +219,7 @@ function heatSection(study: ProbeStudyReport): string {
       (row) => row.head === head && featuresName(row.features) === poolings.map((p) => `${layer}.${p}`).join(' + '),
     );
   const layers = study.layers.filter((layer) => HEADS.some((head) => find(layer, POOLINGS[0]!, head)));
-  const most = Math.max(...rows.map(({ auroc }) => auroc.value));
+  const most = largest(rows.map(({ auroc }) => auroc.value));
   const cell = (row: Row | undefined) => {
     if (row === undefined) return '<td></td>';
     const heat = most > 0.5 ? Math.max(0, (row.auroc.value - 0.5) / (most - 0.5)) : 0;

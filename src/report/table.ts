@@ -1,4 +1,5 @@
 /** The table of arms for a terminal. */
+import { largest } from '../metrics/extremes.js';
 import { ARM_COLUMNS, withFlags } from './columns.js';
 import type { ArmResult } from './results.js';
 
@@ -24,7 +25,7 @@ export function alignedTable(rows: readonly (readonly string[])[], width = 120):
 
 /** Rows as lines: the first cell to the left, the others to the right, as numbers are read. */
 function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const widths = rows[0]!.map((_, column) => largest(rows.map((row) => row[column]!.length)));
   return rows.map((row) =>
     row
       .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
@@ -34,6 +35,6 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
 }
 
 function underlined(lines: readonly string[]): string[] {
-  const width = Math.max(...lines.map((line) => line.length));
+  const width = largest(lines.map((line) => line.length));
   return [lines[0]!, '─'.repeat(width), ...lines.slice(1)];
 }

@@ -21,7 +21,7 @@ export function bandLogit(
 
 /** log Σ exp(v), with the largest value taken out first. */
 function logSumExp(values: readonly number[]): number {
-  const largest = Math.max(...values);
+  const largest = values.reduce((most, value) => Math.max(most, value), -Infinity);
   return largest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - largest), 0));
 }
 

@@ -26,7 +26,7 @@ export function standardisedLogit(logit: number, scale: LogitScale, clip: number
 /** Worst-case optimisation: r(x) = min_j ℓ_j(x) over standardised logits. A single probe is an ensemble of one. */
 export function ensembleMinimum(standardised: readonly number[]): number {
   if (standardised.length === 0) throw new RangeError('an ensemble needs at least one probe');
-  return Math.min(...standardised);
+  return standardised.reduce((least, logit) => Math.min(least, logit), Infinity);
 }
 
 /**

@@ -2,6 +2,7 @@
  * When a generator in training can no longer be trusted: rules over what its steps recorded, and nothing else, so that the run that stops,
  * the run that goes on after a kill and the report of either say the same.
  */
+import { smallest } from '../metrics/extremes.js';
 
 /** What the rules look at of a step. Its samples were written by the policy as it was after the step before. */
 export interface StepFigures {
@@ -46,7 +47,7 @@ export function collapseOf(steps: readonly StepFigures[], rules: StopRules, ende
   if (found.length === 0) return null;
   return {
     reason: found.map(({ reason }) => reason).join(', and '),
-    since: Math.min(...found.map(({ since }) => since)),
+    since: smallest(found.map(({ since }) => since)),
   };
 }
 

@@ -3,6 +3,7 @@ import type { UpdateShape } from '../lm/footprint.js';
 import { packByLength } from '../lm/packing.js';
 import type { BatchLimits } from '../lm/packing.js';
 import type { PolicyBatch } from '../lm/trainer.js';
+import { largest } from '../metrics/extremes.js';
 
 /** One sampled sequence: its prompt, what was written, and what the sampler said of each written token. */
 export interface Rollout {
@@ -75,7 +76,7 @@ function pack(rollouts: readonly Rollout[], shared: number, { rows, tokens, fits
  * `shared` tokens of their prompt, which they have in common, come before all columns.
  */
 export function policyBatch(rollouts: readonly Rollout[], shared = 0): PolicyBatch {
-  const time = Math.max(...rollouts.map((r) => r.prompt.length + r.tokens.length)) - 1 - shared;
+  const time = largest(rollouts.map((r) => r.prompt.length + r.tokens.length)) - 1 - shared;
   const size = rollouts.length * time;
   const ids = new BigInt64Array(size);
   const labels = new BigInt64Array(size);

@@ -1,4 +1,5 @@
 /** The completion in what a trainer sends: without its prompt, and without the special tokens that end it. */
+import { largest } from '../metrics/extremes.js';
 
 /** As the vocabularies of the families write them: `<|im_end|>`, DeepSeek's `<｜end▁of▁sentence｜>`, `</s>`, `[EOS]`. */
 const USUAL =
@@ -18,7 +19,7 @@ export class SpecialTokens {
     const any = [...escaped, USUAL].join('|');
     this.#atEnd = new RegExp(`(?:${any})$`);
     this.#next = new RegExp(`\\s*(?:${any})`, 'y');
-    this.#longest = Math.max(LONGEST_USUAL, ...texts.map((text) => 2 * text.length));
+    this.#longest = Math.max(LONGEST_USUAL, largest(texts.map((text) => 2 * text.length)));
   }
 
   /** A completion without special tokens at its end: a closing fence with one behind it would close nothing. */

@@ -44,7 +44,7 @@ export class AnswerWatch {
    */
   judge(question: object, attempts: readonly Pick<Attempt, 'status'>[]): void {
     this.#questions.add(question);
-    this.#block.push(...attempts.map(({ status }) => ({ status })));
+    for (const { status } of attempts) this.#block.push({ status });
     if (this.#block.length < ATTEMPTS || this.#questions.size < QUESTIONS) return;
     const all = this.#block.length;
     const { empty, refused, cutOff } = countEndings(this.#block);

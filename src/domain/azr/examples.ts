@@ -179,7 +179,10 @@ export function drawExamples<Example>(examples: readonly Example[], count: numbe
   const random = seededRandom(`code examples ${seed}`);
   const left = [...examples];
   const drawn: Example[] = [];
-  while (drawn.length < count && left.length > 0) drawn.push(...left.splice(Math.floor(random() * left.length), 1));
+  while (drawn.length < count && left.length > 0) {
+    const [one] = left.splice(Math.floor(random() * left.length), 1);
+    drawn.push(one!);
+  }
   return drawn;
 }
 

@@ -31,7 +31,8 @@ export function fencedBlocks(text: string): FencedBlock[] {
       open = { fence, indent: indent.length, label: labelOf(info), lines: [] };
     } else if (open !== null && fence !== undefined && info.trim() === '' && closes(fence, open.fence)) {
       const inside = open.lines.join('\n');
-      blocks.push(...(WRAPPERS.has(open.label) ? fencedBlocks(inside) : [{ label: open.label, text: inside }]));
+      if (WRAPPERS.has(open.label)) for (const block of fencedBlocks(inside)) blocks.push(block);
+      else blocks.push({ label: open.label, text: inside });
       open = null;
     } else open?.lines.push(withoutIndent(line, open.indent));
   }

@@ -3,6 +3,7 @@
  * advantage 1, the update's gradient is that of the weighted cross-entropy.
  */
 import { existsSync } from 'node:fs';
+import { largest } from '../../metrics/extremes.js';
 import { deriveSeed, seededRandom } from '../../metrics/random.js';
 import { gaussian } from '../../lm/gaussian.js';
 import { openCheckpoint, readWeights, writeCheckpoint } from '../../lm/checkpoint.js';
@@ -231,7 +232,7 @@ function shuffled<T>(items: readonly T[], random: () => number): T[] {
 
 /** `<bos>` task output, each token predicted from those before it. */
 function supervisedBatch(documents: readonly EncodedDocument[], taskWeight: number): PolicyBatch {
-  const time = Math.max(...documents.map(documentLength));
+  const time = largest(documents.map(documentLength));
   const size = documents.length * time;
   const ids = new BigInt64Array(size);
   const labels = new BigInt64Array(size);

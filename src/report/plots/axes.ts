@@ -1,4 +1,5 @@
 /** Scales, ticks that people would choose, and the frame of a plot. */
+import { largest } from '../../metrics/extremes.js';
 import { element, label } from './svg.js';
 
 export interface Scale {
@@ -72,12 +73,12 @@ export interface Frame {
 
 /** Left margin that holds the labels of a vertical axis and its name. */
 export function leftMargin(ticks: readonly number[], format: Format): number {
-  return 32 + CHARACTER * Math.max(...ticks.map((tick) => format(tick).length));
+  return 32 + CHARACTER * largest(ticks.map((tick) => format(tick).length));
 }
 
 /** Left margin that holds names written out. */
 export function nameMargin(names: readonly string[]): number {
-  return 12 + CHARACTER * Math.max(...names.map((name) => name.length));
+  return 12 + CHARACTER * largest(names.map((name) => name.length));
 }
 
 /** Horizontal grid lines with labels, and the axis's name beside them, turned. */

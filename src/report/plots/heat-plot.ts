@@ -1,4 +1,5 @@
 /** Shares as shaded cells with their numbers: rows against columns, for more rows than bars could tell apart. */
+import { largest } from '../../metrics/extremes.js';
 import { nameMargin } from './axes.js';
 import { element, hint, label, plot } from './svg.js';
 
@@ -29,13 +30,13 @@ export function heatPlot({ description, columnName, columns, rows, framed }: Hea
   const slanted = columns.some((name) => name.length > LEVEL_HEADING);
   const across = Math.cos((ASLANT * Math.PI) / 180);
   const up = Math.sin((ASLANT * Math.PI) / 180);
-  const longest = CHARACTER * Math.max(...columns.map((name) => name.length));
+  const longest = CHARACTER * largest(columns.map((name) => name.length));
   const left = nameMargin(rows.map(({ name }) => name));
   const overhang = slanted ? across * CHARACTER * columns.at(-1)!.length : 0;
   const cell = Math.min(WIDEST_CELL, (WIDTH - left - Math.max(8, overhang)) / columns.length);
   const top = (slanted ? 18 + up * longest : 24) + (framed === undefined ? 0 : 18);
   const bottom = top + ROW * rows.length;
-  const largest = Math.max(...rows.flatMap(({ values }) => values)) || 1;
+  const darkest = largest(rows.flatMap(({ values }) => values)) || 1;
 
   const heading = (name: string, column: number): string => {
     const x = left + cell * (column + 0.5);
@@ -56,7 +57,7 @@ export function heatPlot({ description, columnName, columns, rows, framed }: Hea
             width: cell - 2,
             height: ROW - 2,
             class: 'heat',
-            'fill-opacity': (DARKEST * value) / largest,
+            'fill-opacity': (DARKEST * value) / darkest,
           },
           hint(`${name}, ${columns[column]}: ${(100 * value).toFixed(1)}%`),
         ),
@@ -69,8 +70,8 @@ export function heatPlot({ description, columnName, columns, rows, framed }: Hea
     WIDTH,
     bottom + 26,
     description,
-    ...columns.map(heading),
-    ...rows.map(row),
+    columns.map(heading),
+    rows.map(row),
     framed === undefined ? '' : frame(framed, left, cell, top, bottom),
     label(left + (cell * columns.length) / 2, bottom + 18, columnName, { class: 'axis-name', 'text-anchor': 'middle' }),
   );

@@ -1,4 +1,5 @@
 /** Values with their intervals, one row a value, grouped under headings. */
+import { largest } from '../../metrics/extremes.js';
 import { type Format, type Frame, horizontalAxis, line, linearScale, nameMargin } from './axes.js';
 import { hint, label, marker, plot, seriesClass } from './svg.js';
 
@@ -39,9 +40,9 @@ export function intervalPlot({ description, groups, valueName, format, text }: I
   const bottom = top + groups.reduce((sum, group) => sum + heightOf(group), 0) + 6;
   const rows = groups.flatMap((group) => group.rows);
   const beside = ({ value, note }: IntervalRow): string => [text(value), note ?? ''].join(' ').trim();
-  const right = width - 18 - CHARACTER * Math.max(...rows.map((row) => beside(row).length));
+  const right = width - 18 - CHARACTER * largest(rows.map((row) => beside(row).length));
   const frame: Frame = { left: nameMargin(rows.map((row) => row.name)) + 14, right, top, bottom };
-  const x = linearScale([0, Math.max(...rows.map(({ interval }) => interval[1]))], [frame.left, frame.right], 4);
+  const x = linearScale([0, largest(rows.map(({ interval }) => interval[1]))], [frame.left, frame.right], 4);
 
   const marks: string[] = [];
   let y = top;
@@ -64,5 +65,5 @@ export function intervalPlot({ description, groups, valueName, format, text }: I
       y += rowHeight;
     }
   }
-  return plot(width, bottom + 44, description, horizontalAxis(frame, x, format, valueName, true), ...marks);
+  return plot(width, bottom + 44, description, horizontalAxis(frame, x, format, valueName, true), marks);
 }

@@ -1,4 +1,5 @@
 /** A measure against the number of examples learnt from, with intervals; doubling is one step to the right wherever it happens. */
+import { largest, smallest } from '../../metrics/extremes.js';
 import { type Format, type Frame, leftMargin, linearScale, numberTick, verticalAxis, axisName, line } from './axes.js';
 import { hint, label, marker, plot, polyline, seriesClass, seriesDash } from './svg.js';
 
@@ -38,7 +39,7 @@ export function learningCurvePlot({ description, xName, yName, format, curves, l
   const points = curves.flatMap((curve) => curve.points);
   const heights = [level, ...points.flatMap(({ interval, others }) => [...interval, ...others])];
   const [top, bottom] = [12, HEIGHT - 44];
-  const y = linearScale([Math.min(...heights), Math.max(...heights)], [bottom, top]);
+  const y = linearScale([smallest(heights), largest(heights)], [bottom, top]);
   const frame: Frame = { left: leftMargin(y.ticks, format), right: WIDTH - 12, top, bottom };
   const sizes = [...new Set(points.map(({ size }) => size))].sort((a, b) => a - b);
   const x = sizeScale(sizes, frame);
@@ -52,15 +53,15 @@ export function learningCurvePlot({ description, xName, yName, format, curves, l
     description,
     verticalAxis(frame, y, format, yName),
     line(frame.left, frame.bottom, frame.right, frame.bottom, 'axis'),
-    ...sizes.map((size) =>
+    sizes.map((size) =>
       label(x(size), frame.bottom + 17, numberTick(size), { class: 'tick', 'text-anchor': 'middle' }),
     ),
     axisName(frame, xName),
     line(frame.left, y(level), frame.right, y(level), 'diagonal'),
-    ...placed.map(({ series, at }) =>
+    placed.map(({ series, at }) =>
       polyline(at, { class: `curve ${seriesClass(series)}`, 'stroke-dasharray': seriesDash(series) }),
     ),
-    ...placed.flatMap(({ name, series, points: of, at }) =>
+    placed.flatMap(({ name, series, points: of, at }) =>
       of.flatMap((point, i) => pointMarks(name, series, point, at[i]!, y, format)),
     ),
   );

@@ -1,4 +1,5 @@
 /** Curves over training steps. */
+import { largest, smallest } from '../../metrics/extremes.js';
 import {
   type Format,
   type Frame,
@@ -71,12 +72,12 @@ export function linePlot(options: LinePlot): string {
   const steps = points.map(([x]) => x);
   const top = 12;
   const bottom = HEIGHT - 44;
-  const y = linearScale([Math.min(...heights), Math.max(...heights)], [bottom, top]);
+  const y = linearScale([smallest(heights), largest(heights)], [bottom, top]);
   const frame: Frame = { left: leftMargin(y.ticks, options.format), right: WIDTH - 12, top, bottom };
   const endPitch = Math.min(14, 120 / ends.length);
   const endsWidth = ends.length === 0 ? 0 : 14 + endPitch * ends.length;
-  const lastStep = Math.max(...steps);
-  const x = stepScale([Math.min(...steps, lastStep - 1), lastStep], [frame.left + 4, frame.right - endsWidth]);
+  const lastStep = largest(steps);
+  const x = stepScale([Math.min(smallest(steps), lastStep - 1), lastStep], [frame.left + 4, frame.right - endsWidth]);
 
   const at = ([step, value]: Point): Point => [x(step), y(value)];
   const value = (name: string, [step, height]: Point): string =>
@@ -90,14 +91,14 @@ export function linePlot(options: LinePlot): string {
     level === undefined
       ? ''
       : levelLine(frame, y(level.value), level.series, `${level.name}: ${options.format(round(level.value))}`),
-    ...curves.map((curve) => polyline(curve.points.map(at), { class: `curve raw ${seriesClass(curve.series)}` })),
-    ...curves.map((curve) =>
+    curves.map((curve) => polyline(curve.points.map(at), { class: `curve raw ${seriesClass(curve.series)}` })),
+    curves.map((curve) =>
       polyline(movingAverage(curve.points).map(at), {
         class: `curve ${seriesClass(curve.series)}`,
         'stroke-dasharray': seriesDash(curve.series),
       }),
     ),
-    ...curves.flatMap((curve) =>
+    curves.flatMap((curve) =>
       curve.points.map((point) =>
         element(
           'circle',
@@ -106,18 +107,18 @@ export function linePlot(options: LinePlot): string {
         ),
       ),
     ),
-    ...dots.flatMap((curve) =>
+    dots.flatMap((curve) =>
       curve.points.map((point, index) => {
         const [low, high] = curve.intervals[index]!;
         const text = `${value(curve.name, point)} (${options.format(round(low))}–${options.format(round(high))})`;
-        const [step] = at(point);
+        const [step, height] = at(point);
         return (
           line(step, y(low), step, y(high), `whisker thin ${seriesClass(curve.series)}`) +
-          marker(curve.series, ...at(point), 6, hint(text))
+          marker(curve.series, step, height, 6, hint(text))
         );
       }),
     ),
-    ...ends.map((end, index) => endPoint(end, frame.right - endsWidth + 18 + endPitch * index, y, options.format)),
+    ends.map((end, index) => endPoint(end, frame.right - endsWidth + 18 + endPitch * index, y, options.format)),
   );
 }
 

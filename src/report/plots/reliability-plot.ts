@@ -1,4 +1,5 @@
 /** Reliability diagram: what a probe claims against what came true. */
+import { largest } from '../../metrics/extremes.js';
 import { wilsonInterval } from '../../metrics/interval.js';
 import type { ReliabilityBin } from '../../metrics/probe-metrics.js';
 import { type Frame, horizontalAxis, leftMargin, line, linearScale, percentTick, verticalAxis } from './axes.js';
@@ -15,7 +16,7 @@ export interface ReliabilityCurve {
 export function reliabilityPlot(description: string, curves: readonly ReliabilityCurve[]): string {
   const [width, height] = [520, 420];
   const bins = curves.flatMap((curve) => curve.bins);
-  const end = Math.max(...bins.flatMap((bin) => [bin.predicted, intervalOf(bin)[1]]));
+  const end = largest(bins.flatMap((bin) => [bin.predicted, intervalOf(bin)[1]]));
   const [top, bottom] = [12, height - 44];
   const y = linearScale([0, Math.min(1, end)], [bottom, top]);
   const frame: Frame = { left: leftMargin(y.ticks, percentTick), right: width - 16, top, bottom };
@@ -31,7 +32,7 @@ export function reliabilityPlot(description: string, curves: readonly Reliabilit
       { x1: x(0), y1: y(0), x2: x(y.domain[1]), y2: y(y.domain[1]), class: 'diagonal' },
       hint('calibrated'),
     ),
-    ...curves.flatMap((curve, place) => curveMarks(curve, (place - (curves.length - 1) / 2) * 3, x, y)),
+    curves.flatMap((curve, place) => curveMarks(curve, (place - (curves.length - 1) / 2) * 3, x, y)),
   );
 }
 

@@ -1,4 +1,5 @@
 /** Named points in a plane: what something costs against what it gives. */
+import { largest, smallest } from '../../metrics/extremes.js';
 import { type Format, type Frame, horizontalAxis, leftMargin, line, linearScale, verticalAxis } from './axes.js';
 import { hint, label, marker, plot, seriesClass } from './svg.js';
 
@@ -32,13 +33,13 @@ export function scatterPlot(options: ScatterPlot): string {
   const { points } = options;
   const heights = points.flatMap(({ y, interval }) => [y, ...(interval ?? [])]);
   const [top, bottom] = [14, HEIGHT - 44];
-  const y = linearScale([Math.min(0, ...heights), Math.max(0, ...heights)], [bottom, top]);
-  const longest = Math.max(0, ...points.map(({ name }) => name.length));
+  const y = linearScale([Math.min(0, smallest(heights)), Math.max(0, largest(heights))], [bottom, top]);
+  const longest = Math.max(0, largest(points.map(({ name }) => name.length)));
   const left = leftMargin(y.ticks, options.yFormat);
   const frame: Frame = { left, right: WIDTH - 20, top, bottom };
   // Names stand to the right of their points, the last ones' too.
   const x = linearScale(
-    [0, Math.max(1, ...points.map((point) => point.x))],
+    [0, Math.max(1, largest(points.map((point) => point.x)))],
     [left + 14, WIDTH - 30 - CHARACTER * longest],
   );
   const places = namePlaces(
@@ -52,12 +53,12 @@ export function scatterPlot(options: ScatterPlot): string {
     options.description,
     verticalAxis(frame, y, options.yFormat, options.yName),
     horizontalAxis(frame, x, options.xFormat, options.xName),
-    ...points.map(({ x: cost, interval, series }) =>
+    points.map(({ x: cost, interval, series }) =>
       interval === null
         ? ''
         : line(x(cost), y(interval[0]), x(cost), y(interval[1]), `whisker thin ${seriesClass(series)}`),
     ),
-    ...points.map((point, index) => {
+    points.map((point, index) => {
       const [at, height] = [x(point.x), y(point.y)];
       const words = `${point.name}: ${options.yFormat(round(point.y))} for ${options.xFormat(point.x)}`;
       const beside = places[index]!;
@@ -87,11 +88,11 @@ function namePlaces(names: readonly Name[], top: number, bottom: number): number
   // From the bottom up: a name gives way upwards, past those that are below it; then from the top down, past the frame's edge.
   byHeight.forEach((index, rank) => {
     const below = nearOf(index, byHeight.slice(0, rank)).map((other) => places[other]! - LINE);
-    places[index] = Math.min(places[index]!, bottom - 4, ...below);
+    places[index] = Math.min(places[index]!, bottom - 4, smallest(below));
   });
   byHeight.reverse().forEach((index, rank) => {
     const above = nearOf(index, byHeight.slice(0, rank)).map((other) => places[other]! + LINE);
-    places[index] = Math.max(places[index]!, top + 8, ...above);
+    places[index] = Math.max(places[index]!, top + 8, largest(above));
   });
   return places;
 }

@@ -1,4 +1,5 @@
 /** Rates over seeds: a bar to the mean, a line over its interval, a dot a seed; a row a rate, grouped under headings. */
+import { largest } from '../../metrics/extremes.js';
 import { type Frame, horizontalAxis, line, linearScale, nameMargin, percentTick } from './axes.js';
 import { element, hint, label, plot, seriesClass } from './svg.js';
 
@@ -35,7 +36,7 @@ export function seedPlot({ description, groups, valueName, level }: SeedPlot): s
   const bottom = top + height + 4;
   const rows = groups.flatMap((group) => group.rows);
   const frame: Frame = { left: nameMargin(rows.map((row) => row.name)) + 10, right: width - 66, top, bottom };
-  const most = Math.max(level?.value ?? 0, ...rows.flatMap(({ interval, seeds }) => [interval[1], ...seeds]));
+  const most = Math.max(level?.value ?? 0, largest(rows.flatMap(({ interval, seeds }) => [interval[1], ...seeds])));
   const x = linearScale([0, most || 1], [frame.left, frame.right]);
 
   const marks: string[] = [];
@@ -62,7 +63,7 @@ export function seedPlot({ description, groups, valueName, level }: SeedPlot): s
     description,
     horizontalAxis(frame, x, percentTick, valueName, true),
     reference,
-    ...marks,
+    marks,
   );
 }
 
@@ -70,7 +71,7 @@ function rowMarks(row: SeedRow, middle: number, left: number, x: (value: number)
   const [low, high] = row.interval;
   const text = `${(100 * row.mean).toFixed(1)}%`;
   const look = seriesClass(row.series);
-  const end = Math.max(high, ...row.seeds);
+  const end = Math.max(high, largest(row.seeds));
   const bar = { x: left, y: middle - 7, width: Math.max(0, x(row.mean) - left), height: 14, class: `bar pale ${look}` };
   const words = `${row.name}: ${text}, 95% interval ${percentTick(round(low))}–${percentTick(round(high))}`;
   return [

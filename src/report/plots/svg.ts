@@ -1,5 +1,7 @@
 /** SVG as text: elements, escaping, and the look that a series has in every plot. */
 
+/** One piece of markup, or many, which are not arguments of their own. */
+type Markup = string | readonly string[];
 type Attributes = Readonly<Record<string, string | number>>;
 
 /** Text made safe for element content and quoted attributes. */
@@ -13,9 +15,9 @@ export function escapeXml(text: string): string {
 }
 
 /** An element; children are markup already, attributes are escaped, numbers rounded to a hundredth. */
-export function element(name: string, attributes: Attributes, ...children: readonly string[]): string {
+export function element(name: string, attributes: Attributes, ...children: readonly Markup[]): string {
   const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${attribute(value)}"`);
-  return `<${name}${written.join('')}>${children.join('')}</${name}>`;
+  return `<${name}${written.join('')}>${children.flat().join('')}</${name}>`;
 }
 
 function attribute(value: string | number): string {
@@ -33,11 +35,11 @@ export function hint(text: string): string {
 }
 
 /** A whole plot, as wide as its place allows; `description` is read to those who cannot see it. */
-export function plot(width: number, height: number, description: string, ...children: readonly string[]): string {
+export function plot(width: number, height: number, description: string, ...children: readonly Markup[]): string {
   return element(
     'svg',
     { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': description, class: 'plot' },
-    ...children,
+    children.flat(),
   );
 }
 
@@ -72,12 +74,12 @@ export function marker(series: number, x: number, y: number, size: number, ...ch
   const r = size / 2;
   switch (series % 4) {
     case 0:
-      return element('circle', { ...attributes, cx: x, cy: y, r }, ...children);
+      return element('circle', { ...attributes, cx: x, cy: y, r }, children);
     case 1:
       return element(
         'rect',
         { ...attributes, x: x - r * 0.9, y: y - r * 0.9, width: size * 0.9, height: size * 0.9 },
-        ...children,
+        children,
       );
     case 2:
       return polygon(
@@ -105,7 +107,7 @@ export function marker(series: number, x: number, y: number, size: number, ...ch
 
 function polygon(attributes: Attributes, corners: readonly (readonly number[])[], children: readonly string[]): string {
   const points = corners.map((corner) => corner.map((value) => attribute(value)).join(',')).join(' ');
-  return element('polygon', { ...attributes, points }, ...children);
+  return element('polygon', { ...attributes, points }, children);
 }
 
 /** A path through points. */
