@@ -69,7 +69,6 @@ export const METRICS = [
       ['histogram[count]!++', 'histogram[0]!++'],
       ['count < 0 || count > attempts', 'false'],
       ['generations.filter((generation) => !isUngraded(generation))', 'generations'],
-      ['valid && passes !== null && inBand(passes, band)', 'passes !== null && inBand(passes, band)'],
       ['.slice(0, options.diversityTexts)', ''],
       ['.filter(({ valid }) => valid)\n', '\n'],
       ['unique: firstOccurrences(generations).length', 'unique: generations.length'],
@@ -120,7 +119,11 @@ export const METRICS = [
   },
   {
     file: 'src/report/comparison.ts',
-    tests: ['src/report/comparison-claims.test.ts', 'src/report/comparison-html.test.ts'],
+    tests: [
+      'src/report/comparison.test.ts',
+      'src/report/comparison-claims.test.ts',
+      'src/report/comparison-html.test.ts',
+    ],
     changes: [
       ['rates.frontierRate.mean! / baseMean', 'rates.frontierRate.mean!'],
       ['baseMean === 0 ? null :', 'false ? null :'],

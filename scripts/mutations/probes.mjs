@@ -5,7 +5,7 @@ const FIT = 'src/probe/fit.test.ts';
 export const PROBES = [
   {
     file: 'src/probe/count-head.ts',
-    tests: [FIT],
+    tests: ['src/probe/count-head.test.ts', FIT],
     changes: [
       ['count >= min && count <= max', 'count > min && count <= max'],
       ['count >= min && count <= max', 'count >= min'],
@@ -71,7 +71,7 @@ export const PROBES = [
   },
   {
     file: 'src/probe/matrix.ts',
-    tests: [FIT, 'src/probe/features.test.ts'],
+    tests: ['src/probe/count-head.test.ts', 'src/probe/features.test.ts'],
     changes: [
       ['(value - means[column]!) ** 2', 'value ** 2'],
       ['Math.sqrt(sum / matrix.rows)', 'sum / matrix.rows'],
