@@ -134,7 +134,7 @@ export const PROBES = [
   },
   {
     file: 'src/probe/selection.ts',
-    tests: [TRAINED],
+    tests: ['src/probe/selection.test.ts'],
     changes: [
       ['a.validationLoss - b.validationLoss', 'b.validationLoss - a.validationLoss'],
       ['takeRows(features, rows.validation)', 'takeRows(features, rows.train)'],

@@ -106,7 +106,7 @@ describe('solver in the loop', () => {
     expect(rewards).toEqual([1, null, 0]);
     expect(measuredInBand).toBe(0.5);
     expect(attempts.filter(({ verdict }) => verdict === 'error')).toHaveLength(1);
-    expect(labels.map(({ taskId }) => taskId)).toEqual(['task 0', 'task 2']);
+    expect(labels.map((label) => label.taskId)).toEqual(['task 0', 'task 2']);
   });
 
   test('more than a quarter of the tasks lost, and more than two, is a failure of the solver: the step stops', async () => {
@@ -151,7 +151,7 @@ describe('probes of an arm', () => {
     texts.map((rendered, i) => ({ row: { id: `task ${i}`, rendered } }) as unknown as ValidProposal);
   const smallest = (text: string, probes: readonly PlantedProbe[]) =>
     Math.min(...probes.map((probe) => plantedReward(probe, text)));
-  const close = (actual: readonly (number | null)[], expected: readonly number[]) => {
+  const expectClose = (actual: readonly (number | null)[], expected: readonly number[]) => {
     expect(actual).toHaveLength(expected.length);
     expected.forEach((value, i) => expect(actual[i]).toBeCloseTo(value, 5));
   };
@@ -160,7 +160,7 @@ describe('probes of an arm', () => {
     const { workspace } = world('one', 'arms={mine: {reward: probe, train: {rewardClip: 1.5}}}');
     const arm = workspace.config.arms['mine'] as RewardedArm;
     const scores = await (await openArmReward(workspace, 'mine', arm)).score(1, proposals(TEXTS));
-    close(
+    expectClose(
       scores.rewards,
       TEXTS.map((text) => plantedReward(PROBES[0]!, text, 1.5)),
     );
@@ -175,13 +175,13 @@ describe('probes of an arm', () => {
     const arm = workspace.config.arms['mine'] as RewardedArm;
     const scores = await (await openArmReward(workspace, 'mine', arm)).score(1, proposals(TEXTS));
     const expected = TEXTS.map((text) => smallest(text, PROBES));
-    close(scores.rewards, expected);
+    expectClose(scores.rewards, expected);
     // Either probe is the smaller of some text: to ignore one would pay more.
     for (const probe of PROBES) {
       expect(TEXTS.some((text, i) => plantedReward(probe, text) > expected[i]! + 0.1)).toBe(true);
     }
     for (const [j, probe] of PROBES.entries()) {
-      close(
+      expectClose(
         scores.logits!.map((logits) => logits[`probe-${j}`]!),
         TEXTS.map((text) => plantedLogit(probe, text)),
       );
@@ -204,7 +204,7 @@ describe('probes of an arm', () => {
       store.insertMining({ arm: 'mine', step: 2 * (i + 1), path, sha256, ...counts });
     }
     const scores = await (await openArmReward(workspace, 'mine', arm)).score(5, proposals(TEXTS));
-    close(
+    expectClose(
       scores.rewards,
       TEXTS.map((text) => smallest(text, [...PROBES, auxiliary[1]!])),
     );
@@ -219,9 +219,9 @@ describe('probes of an arm', () => {
     const { workspace, store } = world('mines', settings);
     const arm = workspace.config.arms['mine'] as RewardedArm;
     const reward = await openArmReward(workspace, 'mine', arm);
-    const scorers = async (step: number) => {
-      await reward.prepare!(step);
-      const { logits, rewards } = await reward.score(step, proposals(TEXTS));
+    const scorers = async (next: number) => {
+      await reward.prepare!(next);
+      const { logits, rewards } = await reward.score(next, proposals(TEXTS));
       return { names: Object.keys(logits![0]!), rewards, logits };
     };
     const first = await scorers(1);
@@ -272,7 +272,7 @@ describe('probes of an arm', () => {
     const own = [...baseline.logits(texts)];
     expect(logits).toEqual(own.map((length) => ({ length })));
     const { mean, sd } = baseline.scale;
-    close(
+    expectClose(
       rewards,
       own.map((logit) => Math.min(1, Math.max(-1, (logit - mean) / sd))),
     );

@@ -39,7 +39,7 @@ async function train(name: string, scripts: readonly (readonly string[])[][], ..
     'policy.temperature=0.5',
     ...settings,
   ]);
-  const queue = [...scripts.flat()];
+  const queue = scripts.flat();
   const [advantages, losses] = [new Map<string, number[]>(), [] as LossSettings[]];
   const [sampled, earlier]: [Trained['sampled'], Trained['earlier'][number][]] = [[], []];
   let written = 0;
@@ -57,7 +57,10 @@ async function train(name: string, scripts: readonly (readonly string[])[][], ..
         }
         return { loss: 0.5, klSum: 2 * batch.batch, entropySum: 1, clipped: 1, logProbs: new Float32Array(0) };
       },
-      step: async () => ({ gradientNorm: 1 + 0 * steps++ }),
+      step: async () => {
+        steps++;
+        return { gradientNorm: 1 };
+      },
       release: async () => {},
     };
   };
@@ -111,7 +114,7 @@ const scoresOf = ({ store }: Workspace, step = 1) => {
   const texts = new Map(store.tasks({ phase: 'train-generator', arm: 'mine' }).map((row) => [row.id, row.completion]));
   return new Map(store.stepScores('mine', step).map((row) => [texts.get(row.taskId)!, row]));
 };
-const close = (actual: Iterable<readonly [string, number]>, expected: Readonly<Record<string, number>>) => {
+const expectClose = (actual: Iterable<readonly [string, number]>, expected: Readonly<Record<string, number>>) => {
   const found = Object.fromEntries(actual);
   expect(Object.keys(found).sort()).toEqual(Object.keys(expected).sort());
   for (const [text, value] of Object.entries(expected)) expect(found[text], text).toBeCloseTo(value, 5);
@@ -133,13 +136,13 @@ describe('a step with the solver in the loop', () => {
     expect(O.map(passes)).toEqual([1, 0, -1, 0]);
     const rewards = { apa: 1, abb: 0, zb: -0.5, acc: 0, apd: 1, zc: -0.5, zd: -0.5 };
     const scores = scoresOf(trained.workspace);
-    close(
+    expectClose(
       [...scores].map(([text, { reward }]) => [text, reward]),
       rewards,
     );
     // Less the mean of the others of the type: of code_o 1, 0, −0.5; of code_i 0, 1, −0.5, −0.5.
     const advantages = { apa: 1.25, abb: -0.25, zb: -1, acc: 0, apd: 4 / 3, zc: -2 / 3, zd: -2 / 3 };
-    close(
+    expectClose(
       [...scores].map(([text, { advantage }]) => [text, advantage]),
       advantages,
     );
@@ -181,7 +184,7 @@ test('a step with probes: the minimum is what is paid, its logits are kept, the 
   const scores = scoresOf(workspace);
   const smallest = (text: string) => Math.min(...PROBES.map((probe) => plantedReward(probe, text)));
   const valid = texts.filter((text) => !text.includes('z'));
-  close(
+  expectClose(
     [...scores].map(([text, { reward }]) => [text, reward]),
     {
       ...Object.fromEntries(valid.map((text) => [text, smallest(text)])),
@@ -208,7 +211,7 @@ test('crowding is paid from what was earned, and a task without a reward crowds 
     'arms={mine: {reward: solver, crowding: {by: topic, weight: 0.6}}}',
   );
   // Of the three others of apb one is a string; of apc one a list.
-  close(
+  expectClose(
     [...scoresOf(workspace)].map(([text, { reward }]) => [text, reward]),
     { apb: 0.8, apc: 0.8, apd: 0.8 },
   );
