@@ -231,8 +231,10 @@ export const PROBES = [
   },
   {
     file: 'src/probe/probe.ts',
-    tests: [TRAINED, 'src/probe/auxiliary.test.ts'],
+    tests: ['src/probe/auxiliary.test.ts', 'src/pipeline/arm-reward.test.ts', TRAINED],
     changes: [
+      ['scored.map((own) => own[i]!)', 'scored.map((own) => own[0]!)'],
+      ['scored.map((own) => own[i]!)', 'scored.map(() => scored[0]![i]!)'],
       ['Math.fround(mean)', 'mean'],
       ['states.matrix(probe.spec)', 'states.matrix(probes[0]!.spec)'],
     ],

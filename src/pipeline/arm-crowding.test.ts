@@ -39,7 +39,7 @@ describe('an arm with crowding', () => {
   });
 
   test('a resumed arm charges as one that was not stopped, and forgets what is beyond its window', async () => {
-    const steps = [['lists'], ['strings', 'sets'], ['strings']];
+    const steps = [['lists'], ['strings', 'strings'], ['strings']];
     const going = await crowdingAfter([], {});
     for (const step of steps)
       await going!.charge(
@@ -49,8 +49,8 @@ describe('an arm with crowding', () => {
     const resumed = await crowdingAfter(steps, {});
     const batch = rows('strings', 'lists');
     // Others: the batch's one and the three of the last two steps; the list of the first step is forgotten.
-    expect(await resumed!.charge(batch, [1, 1])).toEqual([0.5, 1]);
-    expect(await going!.charge(batch, [1, 1])).toEqual([0.5, 1]);
+    expect(await resumed!.charge(batch, [1, 1])).toEqual([0.25, 1]);
+    expect(await going!.charge(batch, [1, 1])).toEqual([0.25, 1]);
   });
 
   test('never charges a task below the smallest reward of its kind of arm', async () => {

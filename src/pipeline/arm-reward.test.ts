@@ -90,11 +90,12 @@ describe('solver in the loop', () => {
         [PASS, PASS, PASS, PASS],
       ],
     );
-    const { rewards, attempts, labels } = await score(SIL);
+    const { rewards, attempts, labels, measuredInBand } = await score(SIL);
     expect(score.asked).toEqual([['task 0', 'task 1'], ['task 1']]);
     expect(attempts.slice(4).map(({ verdict }) => verdict)).toEqual(['fail', 'pass', 'pass', 'fail']);
     expect(labels.map(({ passes }) => passes)).toEqual([1, 2]);
     expect(rewards).toEqual([1, 1]);
+    expect(measuredInBand).toBe(1);
   });
 
   test('a task that loses an attempt twice earns nothing that is known, and is no failure', async () => {
