@@ -2,6 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTensors } from '../src/lm/safetensors.js';
 import { writeCheckpoint } from '../src/lm/checkpoint.js';
 import type { Results } from '../src/report/results.js';
 import { RunStore } from '../src/store/store.js';
@@ -38,12 +39,12 @@ function settings(otherFamily: string): string[] {
         reward: 'probe',
         probes: 2,
         adversarial: { every: 2, mine: 3, share: 1 },
-        crowding: { by: 'activations', weight: 1, window: 1 },
       },
+      crowded: { reward: 'probe', crowding: { by: 'activations', weight: 1, window: 1 }, train: { steps: 3 } },
       sil: { reward: 'solver', trials: TRIALS },
       valid: { reward: 'valid', crowding: { by: 'topic', weight: 0.5 } },
       random: { reward: 'random', train: { steps: 2, lora: { rank: 2 } } },
-      length: { reward: 'length' },
+      length: { reward: 'length', train: { updates: 2 } },
       family: { reward: 'probe', policy: otherFamily, train: { steps: 2 } },
       'family-base': { reward: 'none', policy: otherFamily },
     },
@@ -128,6 +129,44 @@ describe('every kind of arm', () => {
     expect(store.lastCheckpoint('adversarial')!.step).toBe(STEPS);
   });
 
+  it('adversarial: pays the smallest of the logits that it keeps, each standardised by its probe’s own scale and clipped', () => {
+    const scaleOf = (file: string) => readTensors(join(whole.folder, file)).get('logit_scale')!.data;
+    const scales = new Map([
+      ...store.probes().map(({ name, path }) => [name, scaleOf(path)] as const),
+      ...store.minings('adversarial').map(({ step, path }) => [`auxiliary-${step}`, scaleOf(path)] as const),
+    ]);
+    const smallest = new Map<string, number>();
+    for (const { logits, reward } of scores('adversarial')) {
+      if (logits === null) continue;
+      const standardised = Object.entries(logits).map(([name, logit]) => {
+        const [mean, sd] = scales.get(name)! as unknown as [number, number];
+        return [name, Math.min(2.5, Math.max(-2.5, (logit - mean) / sd))] as const;
+      });
+      expect(reward).toBeCloseTo(Math.min(...standardised.map(([, value]) => value)), 9);
+      const [least] = standardised.toSorted(([, a], [, b]) => a - b);
+      smallest.set(least![0], (smallest.get(least![0]) ?? 0) + 1);
+    }
+    // None of them pays for nothing: each is the smallest of some task.
+    expect([...smallest.keys()].sort()).toEqual([...scales.keys()].sort());
+  });
+
+  it('crowding by activations: a valid task earns at most its probe’s standardised logit, and no less than the clip', () => {
+    const rewards = scores('crowded').flatMap(({ logits, reward }) => (logits === null ? [] : [reward]));
+    expect(rewards.length).toBeGreaterThan(0);
+    expect(rewards.every((reward) => reward >= -2.5 && reward <= 2.5)).toBe(true);
+  });
+
+  it('a step of more than one update says how many tokens the clip moved, in the store and in the results', () => {
+    const shares = (arm: string) => store.steps(arm).map(({ clippedShare }) => clippedShare!);
+    expect(shares('valid').every((share) => share === 0)).toBe(true);
+    expect(shares('length').some((share) => share > 0 && share < 1)).toBe(true);
+    const { arms } = JSON.parse(readFileSync(join(whole.folder, 'results.json'), 'utf8')) as Results;
+    const own = shares('length');
+    const mean = own.reduce((sum, share) => sum + share, 0) / own.length;
+    expect(arms.find(({ name }) => name === 'length')!.clippedShare).toBeCloseTo(mean, 12);
+    expect(arms.find(({ name }) => name === 'base')!.clippedShare).toBeNull();
+  });
+
   it('crowding: what a valid task earns for being valid shrinks with the share of its topic', () => {
     const [first] = store.steps('valid');
     const tasks = store.tasks({ phase: 'train-generator', arm: 'valid', batch: first!.step, valid: true });
@@ -155,7 +194,7 @@ describe('every kind of arm', () => {
   });
 
   it('invalid tasks earn the penalty in all of them', () => {
-    for (const arm of ['adversarial', 'sil', 'valid', 'random', 'length', 'family']) {
+    for (const arm of ['adversarial', 'crowded', 'sil', 'valid', 'random', 'length', 'family']) {
       const invalid = new Set(store.tasks({ phase: 'train-generator', arm, valid: false }).map(({ id }) => id));
       const paid = scores(arm).filter(({ taskId }) => invalid.has(taskId));
       expect(paid.length).toBe(invalid.size);

@@ -35,6 +35,46 @@ test('the same seed gives the same interval', () => {
   expect(bootstrap(5, statistic, { seed: 1 })).not.toEqual(bootstrap(5, statistic, { seed: 2 }));
 });
 
+test('the interval leaves out half of what the level leaves, at either end', () => {
+  const seen: number[] = [];
+  const statistic = (indices: Int32Array): number => {
+    const value = meanOf([1, 5, 2, 8, 3, 9, 4])(indices);
+    seen.push(value);
+    return value;
+  };
+  const { interval } = bootstrap(7, statistic, { seed: 1, resamples: 400, level: 0.8 });
+  const sorted = seen.slice(0, 400).sort((a, b) => a - b);
+  expect(interval).toEqual([quantile(sorted, 0.1), quantile(sorted, 0.9)]);
+});
+
+test('2,000 resamples and a level of 95% where nothing else is asked for', () => {
+  const statistic = meanOf([1, 5, 2, 8, 3, 9, 4]);
+  const result = bootstrap(7, statistic, { seed: 1 });
+  expect(result.resamples).toBe(2000);
+  expect(result).toEqual(bootstrap(7, statistic, { seed: 1, resamples: 2000, level: 0.95 }));
+});
+
+test('the share above zero is among the resamples that have a statistic', () => {
+  // Defined where the first index is 0: then it is 1 or, with the second 0 too, −1.
+  const statistic = ([first, second]: Int32Array): number => (first !== 0 ? Number.NaN : second === 0 ? -1 : 1);
+  const result = bootstrap(2, statistic, { seed: 4, resamples: 2000 });
+  expect(result.resamples).toBeLessThan(1100);
+  expect(result.aboveZero).toBeGreaterThan(0.4);
+  expect(result.aboveZero).toBeLessThan(0.6);
+});
+
+test('nothing to draw from, or strata of other observations, are refused', () => {
+  expect(() => bootstrap(0, () => 1, { seed: 1 })).toThrow('at least one observation');
+  expect(() => bootstrap(2, () => 1, { seed: 1, strata: [1, 1, 1] })).toThrow('3 strata for 2 observations');
+});
+
+test('a pair is the first less the second, on the same resamples', () => {
+  const [first, second] = [meanOf([3, 1, 4, 1]), meanOf([2, 0, 3, 0])];
+  const { estimate, interval } = pairedBootstrap(4, first, second, { seed: 2, resamples: 300 });
+  expect(estimate).toBeCloseTo(1, 12);
+  interval.forEach((end) => expect(end).toBeCloseTo(1, 12));
+});
+
 test('strata keep their sizes in every resample', () => {
   const strata = ['a', 'b', 'b', 'a', 'b'];
   const sizes = new Set<number>();

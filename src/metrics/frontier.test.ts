@@ -128,6 +128,22 @@ test('the same text of another type is another task', () => {
   expect(summariseEvaluation(generations, BAND)).toMatchObject({ unique: 2, uniqueFrontierRate: 2 / 3 });
 });
 
+test('what is not valid has no part in diversity, wherever it stands', () => {
+  const one = (text: string, valid: boolean): Generation => ({
+    type: 'code_o',
+    valid,
+    text,
+    passes: valid ? 2 : null,
+    topic: 'slicing',
+  });
+  const valid = ['a b c d', 'a b c e', 'x y z w'].map((text) => one(text, true));
+  const mixed = [one('q r s t u', false), valid[0]!, one('a b c d', false), ...valid.slice(1)];
+  const { selfBleu3, distinct3 } = summariseEvaluation(valid, BAND);
+  expect(summariseEvaluation(mixed, BAND)).toMatchObject({ selfBleu3, distinct3 });
+  const first = summariseEvaluation(valid.slice(0, 2), BAND);
+  expect(summariseEvaluation(mixed, BAND, { diversityTexts: 2 }).distinct3).toBe(first.distinct3);
+});
+
 test('diversity over the first texts only, so that arms compare at equal numbers', () => {
   const generations = ['a b c', 'a b c', 'x y z'].map((text) => ({
     type: 'code_o',

@@ -17,6 +17,13 @@ test('none and all of n touch 0 and 1 and say how little n tells', () => {
   expect(wilsonInterval(10, 10)).toEqual([expect.closeTo(10 / 13.8416, 12), 1]);
 });
 
+test('the ends at none and all are exact for every n, where rounding would leave some beside', () => {
+  for (let n = 1; n <= 2000; n++) {
+    expect(wilsonInterval(0, n)[0]).toBe(0);
+    expect(wilsonInterval(n, n)[1]).toBe(1);
+  }
+});
+
 test('no trials say nothing', () => {
   expect(wilsonInterval(0, 0)).toEqual([0, 1]);
 });

@@ -58,3 +58,15 @@ describe('by hand', () => {
     ]);
   });
 });
+
+test('a bin that equal probabilities leave empty is not one of the diagram', () => {
+  expect(reliabilityBins([1, 0, 1, 1], [0.5, 0.5, 0.5, 0.5], 2)).toEqual([
+    { count: 4, predicted: 0.5, observed: 0.75 },
+  ]);
+});
+
+test('labels and scores of different numbers are refused', () => {
+  for (const measure of [auroc, averagePrecision, brierScore]) {
+    expect(() => measure([1, 0], [0.5])).toThrow('2 labels for 1 scores');
+  }
+});

@@ -4,7 +4,7 @@ import { UserError } from '../errors.js';
 import { smallest } from '../metrics/extremes.js';
 import { PooledStates, tokenSequences } from '../probe/features.js';
 import { standardise } from '../probe/matrix.js';
-import { scoreTexts } from '../probe/probe.js';
+import { bandLogitsOfTexts } from '../probe/probe.js';
 import type { Probe } from '../probe/probe.js';
 import { loadProbe, readProbeNumbers } from '../probe/probe-file.js';
 import type { ProbeCard } from '../probe/probe-file.js';
@@ -71,19 +71,23 @@ export interface TaskScores {
   readonly claimed: readonly number[];
 }
 
+/** The probability of the band that an ensemble claims of a task, from its logit by each probe: that of the least sure. */
+export function claimedInBand(logits: readonly number[]): number {
+  return sigmoid(smallest(logits));
+}
+
 /** Score rendered tasks. The reference model reads nothing but their text. */
 export async function scoreTasks(
   workspace: Workspace,
   probes: readonly ArmProbe[],
   texts: readonly string[],
 ): Promise<TaskScores> {
-  const scored = await scoreTexts(
+  const logits = await bandLogitsOfTexts(
     await workspace.reference(),
     probes.map(({ probe }) => probe),
     texts,
   );
-  const logits = texts.map((_, i) => scored.map((own) => own[i]!));
-  return { logits, claimed: logits.map((own) => sigmoid(smallest(own))) };
+  return { logits, claimed: logits.map(claimedInBand) };
 }
 
 /** The features that a probe reads of rendered tasks, standardised as its head does and scaled to length 1, one vector a task. */

@@ -2,18 +2,20 @@
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import { modelName } from '../lm/hub/cache.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
-import { smallest } from '../metrics/extremes.js';
 import { loadProbe } from '../probe/probe-file.js';
-import { scoreTexts } from '../probe/probe.js';
-import { sigmoid } from '../reward/band-logit.js';
+import { bandLogitsOfTexts } from '../probe/probe.js';
+import { gate } from '../reward/gate.js';
 import { probeReward } from '../reward/probe-reward.js';
+import type { LogitScale } from '../reward/probe-reward.js';
 import type { Config } from './config.js';
 import { engineSettings, scorerPassBytes } from './memory-budget.js';
 import { openSandbox } from './open-sandbox.js';
 import { findModel } from './models.js';
 import { findFile } from './paths.js';
 import type { ProgressFactory } from './progress.js';
+import { claimedInBand } from './probe-scores.js';
 import { findProbes } from './served-probes.js';
+import type { TrainSettings } from './train-config.js';
 
 export interface RewardScorerOptions {
   /** Of it the domain, the band, the engine, the sandbox and the reward's clip and penalty are used, and the reference unless another is given. */
@@ -25,6 +27,15 @@ export interface RewardScorerOptions {
   /** Texts of special tokens that the reference's tokenizer does not have, as the generator's that a trainer trains. */
   readonly specialTokens: readonly string[];
   readonly progress: ProgressFactory;
+}
+
+/** What a trainer is paid for a completion: as an arm of the probe is. @param logits by each probe; null of an invalid one */
+export function servedReward(
+  logits: readonly number[] | null,
+  scales: readonly LogitScale[],
+  { rewardClip, invalidPenalty }: Pick<TrainSettings, 'rewardClip' | 'invalidPenalty'>,
+): number {
+  return gate(logits !== null, logits === null ? Number.NaN : probeReward(logits, scales, rewardClip), invalidPenalty);
 }
 
 /**
@@ -46,7 +57,6 @@ export async function openRewardScorer(options: RewardScorerOptions) {
     const probes = files.map(({ path }) => loadProbe(path, reference).probe);
     const sandbox = await openSandbox({ ...config.sandbox, limits: config.domain.limits }, progress);
     const scales = probes.map(({ scale }) => scale);
-    const { rewardClip, invalidPenalty } = config.train;
     return {
       kinds: domain.kinds,
       probes: files.map(({ name }) => name),
@@ -59,13 +69,9 @@ export async function openRewardScorer(options: RewardScorerOptions) {
         const { valid, outcome, detail, task } = check!;
         return { valid, outcome, detail, text: task && domain.render(task) };
       },
-      async score(texts: readonly string[]) {
-        const scored = await scoreTexts(reference, probes, texts);
-        return texts.map((_, i) => scored.map((own) => own[i]!));
-      },
-      reward: (logits: readonly number[] | null) =>
-        logits === null ? invalidPenalty : probeReward(logits, scales, rewardClip),
-      bandProbability: (logits: readonly number[]) => sigmoid(smallest(logits)),
+      score: (texts: readonly string[]) => bandLogitsOfTexts(reference, probes, texts),
+      reward: (logits: readonly number[] | null) => servedReward(logits, scales, config.train),
+      bandProbability: claimedInBand,
       async close() {
         await Promise.allSettled([sandbox.close(), engine.close()]);
       },

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PLANTED_ATTEMPTS, PLANTED_BAND, plantedTasks, standInReference } from '../../tests/planted-tasks.js';
 import { countFalsePositives, fitAuxiliaryProbe } from './auxiliary.js';
+import { PooledStates, tokenSequences } from './features.js';
 import type { ReferenceModel } from './features.js';
+import { fitHead } from './fit.js';
+import { standardisationOf } from './matrix.js';
 import { scoreTexts } from './probe.js';
 import { readProbeNumbers, writeProbeNumbers } from './probe-file.js';
 import { trainProbes } from './train-probes.js';
@@ -73,6 +76,19 @@ test('its logits are scaled on the labels, whatever was mined', async () => {
   const own = await standardised(auxiliary, labels);
   expect(mean(own)).toBeCloseTo(0, 5);
   expect(mean(own.map((value) => value ** 2))).toBeCloseTo(1, 5);
+});
+
+test('it is the member’s head at the member’s penalty, fitted on the labels and what was mined; a text is one label', async () => {
+  const tasks = [...labels, ...mined];
+  const texts = tasks.map(({ text }) => text);
+  const states = await PooledStates.extract(reference, tokenSequences(reference, texts), [member.spec]);
+  const features = states.matrix(member.spec);
+  const { kind, k, band } = member.head;
+  const problem = { kind, k, band, counts: tasks.map(({ passes }) => passes) };
+  const expected = await fitHead(problem, features, standardisationOf(features), 0.02);
+  expect((await fitAuxiliaryProbe(reference, member, 0.02, labels, mined)).head).toEqual(expected);
+  const twice = [...labels, ...labels.map((task) => ({ ...task, passes: 0 }))];
+  expect((await fitAuxiliaryProbe(reference, member, 0.02, twice, mined)).head).toEqual(expected);
 });
 
 test('its numbers come back from their file as they were', async () => {

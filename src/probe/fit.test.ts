@@ -43,6 +43,15 @@ describe('gradients', () => {
   });
 });
 
+test('ordinal cut-points are the log-odds of the shares when the features say nothing', async () => {
+  // Of eight tasks 4, 2, 1, 1 were solved 0 to 3 times: cumulative odds 1, 3 and 7.
+  const counts = [0, 0, 0, 0, 1, 1, 2, 3];
+  const nothing = { rows: counts.length, columns: 1, data: new Float32Array(counts.length) };
+  const problem = { kind: 'ordinal', k: 3, band, counts } as const;
+  const { offsets } = await fitHead(problem, nothing, identityStandardisation(1), 0.1);
+  [0, Math.log(3), Math.log(7)].forEach((cut, i) => expect(offsets[i]).toBeCloseTo(cut, 3));
+});
+
 /** The objective in float64: mean −log P(count) or −log P(in band or not), plus l2/2 · ‖weights‖². */
 function penalisedLoss(
   kind: HeadKind,

@@ -55,6 +55,19 @@ describe('L-BFGS', () => {
     await expect(minimise(rosenbrock, Float64Array.of(Number.NaN, 1), EXACT)).rejects.toThrow('NaN at the start');
   });
 
+  test('it remembers so many steps and no more: with fewer it takes another way', async () => {
+    const way = async (memory: number) => {
+      const seen: number[] = [];
+      const watched: Objective = (point) => {
+        seen.push(point[0]!);
+        return rosenbrock(point);
+      };
+      await minimise(watched, Float64Array.of(-1.2, 1), { ...EXACT, memory });
+      return seen;
+    };
+    expect(await way(1)).not.toEqual(await way(10));
+  });
+
   test('the same start gives the same bits', async () => {
     const once = await minimise(rosenbrock, Float64Array.of(-1.2, 1), EXACT);
     expect(await minimise(rosenbrock, Float64Array.of(-1.2, 1), EXACT)).toEqual(once);

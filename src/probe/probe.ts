@@ -35,7 +35,17 @@ export function float32Scale(logits: ArrayLike<number>): LogitScale {
   return { mean: Math.fround(mean), sd: Math.fround(sd) };
 }
 
-/** Band logits of texts, a list a probe, from one pass of the reference model. */
+/** Band logits of texts, a list a text with one of each probe, from one pass of the reference model. */
+export async function bandLogitsOfTexts(
+  model: ReferenceModel,
+  probes: readonly Probe[],
+  texts: readonly string[],
+): Promise<number[][]> {
+  const scored = await scoreTexts(model, probes, texts);
+  return texts.map((_, i) => scored.map((own) => own[i]!));
+}
+
+/** The same, a list a probe. */
 export async function scoreTexts(
   model: ReferenceModel,
   probes: readonly Probe[],

@@ -15,6 +15,14 @@ describe('split', () => {
     ]);
   });
 
+  test('of few there is one of each stratum in every part, however small its share', () => {
+    const few = [true, true, true, ...Array.from({ length: 20 }, () => false)];
+    const parts = splitTasks(few, { validation: 0.1, test: 0.1 }, 3);
+    for (const part of ['train', 'validation', 'test']) {
+      expect(parts.filter((own, i) => own === part && few[i])).toHaveLength(1);
+    }
+  });
+
   test('it follows from the seed', () => {
     expect(splitTasks(inBand, shares, 3)).toEqual(splitTasks(inBand, shares, 3));
     expect(splitTasks(inBand, shares, 3)).not.toEqual(splitTasks(inBand, shares, 4));

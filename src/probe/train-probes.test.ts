@@ -66,6 +66,50 @@ describe('training', () => {
     expect(again.members.map(({ card }) => card)).toEqual(trained.members.map(({ card }) => card));
   });
 
+  /** Another count of passes on the same side of the band, so that every split stays as it is. */
+  const otherCount = (passes: number) => [3, 2, 1, 4, 0][passes]!;
+
+  test('what is held out has no part in a probe: other outcomes there change nothing but the figures', async () => {
+    const { probe, parts, card } = trained.members[0]!;
+    const tasks = input.tasks.map((task, row) =>
+      parts[row] === 'test' ? { ...task, passes: otherCount(task.passes) } : task,
+    );
+    expect(tasks).not.toEqual(input.tasks);
+    const again = (await trainProbes({ ...input, tasks }, { ...settings, members: 1 })).members[0]!;
+    expect(again.parts).toEqual(parts);
+    expect(again.probe.head).toEqual(probe.head);
+    expect(again.card.baselines).toEqual(card.baselines);
+    // What trains does have a part.
+    const learnt = input.tasks.map((task, row) =>
+      parts[row] === 'train' ? { ...task, passes: otherCount(task.passes) } : task,
+    );
+    const other = (await trainProbes({ ...input, tasks: learnt }, { ...settings, members: 1 })).members[0]!;
+    expect(other.probe.head.weights).not.toEqual(probe.head.weights);
+  });
+
+  test('a task has no part in its own out-of-fold prediction', async () => {
+    const changed = 7;
+    const tasks = input.tasks.map((task, row) =>
+      row === changed ? { ...task, passes: otherCount(task.passes) } : task,
+    );
+    const { outOfFold } = await trainProbes({ ...input, tasks }, { ...settings, members: 1 });
+    expect(outOfFold[changed]).toEqual(trained.outOfFold[changed]);
+    expect(outOfFold).not.toEqual(trained.outOfFold);
+  });
+
+  test('a baseline has the better of the head that is asked for and a plain logistic', async () => {
+    const losses = async (head: 'counts' | 'ordinal' | 'band') => {
+      const { members } = await trainProbes(input, { ...settings, head, members: 1 });
+      const { length, ngram } = members[0]!.card.baselines;
+      return [length.validationLoss, ngram.validationLoss] as const;
+    };
+    const plain = await losses('band');
+    for (const head of ['counts', 'ordinal'] as const) {
+      const own = await losses(head);
+      own.forEach((loss, i) => expect(loss).toBeLessThanOrEqual(plain[i]!));
+    }
+  });
+
   test('the length of texts of equal length says nothing', () => {
     expect(trained.members[0]!.card.baselines.length.heldOut.auroc.value).toBe(0.5);
   });

@@ -29,6 +29,12 @@ describe('crowding', () => {
     expect(third).toBe(0);
   });
 
+  test('a task is like itself by 1, whatever rounding makes of its length', () => {
+    // 3 · (1/√3)² is 1 + 2⁻⁵² in floating point.
+    const unit = unitVector([1, 1, 1]);
+    expect(cosineSimilarity(unit, unit)).toBe(1);
+  });
+
   test('features that are all at their mean are like nothing', () => {
     expect(cosineSimilarity(unitVector([0, 0]), unitVector([1, 0]))).toBe(0);
   });

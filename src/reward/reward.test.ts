@@ -49,6 +49,8 @@ describe('validity gate', () => {
 describe('probe reward', () => {
   test('the scale is mean and population deviation on the labels', () => {
     expect(logitScale([1, 3, 1, 3])).toEqual({ mean: 2, sd: 1 });
+    // Variance (4 + 4 + 16)/3 = 8.
+    expect(logitScale([0, 0, 6])).toEqual({ mean: 2, sd: Math.sqrt(8) });
     expect(() => logitScale([2, 2])).toThrow('same logit');
   });
 

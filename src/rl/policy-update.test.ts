@@ -26,6 +26,49 @@ describe('updatePolicy', () => {
     expect(await update(0.5, 2)).toEqual({ loss: 1, klPerSequence: 3, entropy: 1, gradientNorm: 2, clippedShare: 0.5 });
   });
 
+  it('gives the loss its terms and the whole batch’s tokens, and the optimiser its settings', async () => {
+    const [losses, steps]: [unknown[], unknown[]] = [[], []];
+    await updatePolicy(
+      { logProbs: async ({ batch, time }) => new Float32Array(batch * time) },
+      {
+        accumulate: async (_, loss) => {
+          losses.push(loss);
+          return { loss: 0, klSum: 0, entropySum: 0, clipped: 0, logProbs: new Float32Array(0) };
+        },
+        step: async (given) => {
+          steps.push(given);
+          return { gradientNorm: 1 };
+        },
+      },
+      rollouts,
+      { ...settings, clip: 0.3, kl: 0.05, entropy: 0.01 },
+    );
+    const loss = { tokens: 4, clip: 0.3, kl: 0.05, entropy: 0.01 };
+    expect(losses).toEqual([loss, loss]);
+    expect(steps).toEqual([optimiser]);
+  });
+
+  it('takes so many steps on the same batches: figures are of the first, clipping is of the last', async () => {
+    let steps = 0;
+    const seen: unknown[] = [];
+    const report = await updatePolicy(
+      { logProbs: async ({ batch, time }) => new Float32Array(batch * time) },
+      {
+        accumulate: async ({ ids }) => {
+          seen.push(ids);
+          return { loss: steps, klSum: steps, entropySum: steps, clipped: steps, logProbs: new Float32Array(0) };
+        },
+        step: async () => ({ gradientNorm: 7 + steps++ }),
+      },
+      rollouts,
+      { ...settings, updates: 3 },
+    );
+    expect(steps).toBe(3);
+    expect(seen).toEqual([...seen.slice(0, 2), ...seen.slice(0, 2), ...seen.slice(0, 2)]);
+    // Two micro-batches with two clipped tokens each, of four.
+    expect(report).toEqual({ loss: 0, klPerSequence: 0, entropy: 0, gradientNorm: 7, clippedShare: 1 });
+  });
+
   describe('cuts micro-batches by length', () => {
     const written = [4, 1, 2, 3, 9].map((n) => ({
       prompt: [1],

@@ -1,0 +1,242 @@
+/** Changes of what probes are, how they are fitted, chosen and measured. */
+const TRAINED = 'src/probe/train-probes.test.ts';
+const FIT = 'src/probe/fit.test.ts';
+
+export const PROBES = [
+  {
+    file: 'src/probe/count-head.ts',
+    tests: ['src/probe/count-head.test.ts', FIT],
+    changes: [
+      ['count >= min && count <= max', 'count > min && count <= max'],
+      ['count >= min && count <= max', 'count >= min'],
+      ['(data[row * columns + column]! - mean[column]!) / sd[column]!', 'data[row * columns + column]! / sd[column]!'],
+      [
+        '(data[row * columns + column]! - mean[column]!) / sd[column]!',
+        'data[row * columns + column]! - mean[column]!',
+      ],
+      ['return scores[0]! + head.offsets[0]!;', 'return scores[0]!;'],
+      ['score + head.offsets[count]!', 'score'],
+      ["if (head.kind === 'ordinal') return", "if (head.kind === 'ordinal') return -"],
+      ['logSigmoid(cutPoints[count]! - z)', 'logSigmoid(z - cutPoints[count]!)'],
+      ['logSigmoid(z - cutPoints[count - 1]!)', 'logSigmoid(cutPoints[count - 1]! - z)'],
+      ['return below + above + between;', 'return below + above;'],
+      ['return below + above + between;', 'return below + between;'],
+      ['Math.min(0, x) - Math.log1p', 'Math.min(0, x) + Math.log1p'],
+      ['-logSigmoid(inside ? logits[i]! : -logits[i]!)', '-logSigmoid(logits[i]!)'],
+      ['-logSigmoid(inside ? logits[i]! : -logits[i]!)', 'logSigmoid(inside ? logits[i]! : -logits[i]!)'],
+      ['sum + loss, 0) / inBand.length', 'sum + loss, 0)'],
+      ['Float64Array.from(logits, sigmoid)', 'Float64Array.from(logits)'],
+    ],
+  },
+  {
+    file: 'src/probe/fit.ts',
+    tests: [FIT],
+    changes: [
+      ['l2 * parameters[i]! - byWeights[i]! / rows', '-byWeights[i]! / rows'],
+      ['l2 * parameters[i]! - byWeights[i]! / rows', 'l2 * parameters[i]! - byWeights[i]!'],
+      ['gradient[size + i] = -byOffsets[i]! / rows', 'gradient[size + i] = byOffsets[i]! / rows'],
+      ['(l2 / 2) * squares - logLikelihood / rows', 'l2 * squares - logLikelihood / rows'],
+      ['(l2 / 2) * squares - logLikelihood / rows', '-logLikelihood / rows'],
+      ["precision === 'exact' ? EXACT : ROUGH", "precision === 'exact' ? ROUGH : EXACT"],
+      ['Math.max(SMALLEST_GAP, softplus(rho))', 'rho'],
+      ["kind === 'ordinal' ? cutPoints(offsets) : offsets", 'offsets'],
+      ['Math.max(0, x) + Math.log1p', 'Math.max(0, x) - Math.log1p'],
+    ],
+  },
+  {
+    file: 'src/probe/head-graph.ts',
+    tests: [FIT],
+    changes: [
+      ['counts[row] === count)', 'counts[row] !== count)'],
+      ['!isInBand(counts[row]!, band)', 'isInBand(counts[row]!, band)'],
+      ['g.sub(logSigmoid(g, z), g.mul(outside, z))', 'logSigmoid(g, z)'],
+      ['j > 0 && j <= c', 'j > 0 && j < c'],
+      ['counts[i] === c + 1', 'counts[i] === c'],
+      ['c > 0 && counts[i] === c', 'counts[i] === c'],
+      ['g.add(g.add(upper, lower), between)', 'g.add(upper, lower)'],
+      ['g.add(g.add(upper, lower), between)', 'g.add(lower, between)'],
+    ],
+  },
+  {
+    file: 'src/probe/lbfgs.ts',
+    tests: ['src/probe/lbfgs.test.ts'],
+    changes: [
+      ['largest(current.gradient) <= gradientTolerance', 'false'],
+      ['pairs.push({ s, y, rho: 1 / curvature });', ''],
+      ['if (pairs.length > memory) pairs.shift();', ''],
+      ['alphas[i]! - rho * dot(y, r)', 'alphas[i]!'],
+      ['return scaled(r, -1);', 'return r;'],
+      ['decrease <= valueTolerance * Math.max(1, Math.abs(current.value))', 'false'],
+    ],
+  },
+  {
+    file: 'src/probe/matrix.ts',
+    tests: ['src/probe/count-head.test.ts', 'src/probe/features.test.ts'],
+    changes: [
+      ['(value - means[column]!) ** 2', 'value ** 2'],
+      ['Math.sqrt(sum / matrix.rows)', 'sum / matrix.rows'],
+      ['deviation > CONSTANT_SD ? deviation : 1', 'deviation'],
+      ['(data[i]! - mean[column]!) / sd[column]!', 'data[i]! / sd[column]!'],
+    ],
+  },
+  {
+    file: 'src/probe/features.ts',
+    tests: ['src/probe/features.test.ts'],
+    changes: [
+      ['.slice(0, config.maxPositions)', ''],
+      ['to += width;', ''],
+      ['row * this.#poolings.length + at', 'row * this.#poolings.length'],
+      ["`${layer}.${pooling}`).join('+')", "`${layer}`).join('+')"],
+    ],
+  },
+  {
+    file: 'src/probe/auxiliary.ts',
+    tests: ['src/probe/auxiliary.test.ts'],
+    changes: [
+      ['[...known, ...mined]', '[...known]'],
+      ['[...known, ...mined]', '[...mined]'],
+      ['distinctTexts(labels)', '[...labels]'],
+      ['logits.subarray(0, known.length)', 'logits'],
+      ['!isInBand(passes, head.band)', 'isInBand(passes, head.band)'],
+      ['standardisationOf(features), l2)', 'standardisationOf(features), 10 * l2)'],
+      ['kind: head.kind,', "kind: 'band',"],
+    ],
+  },
+  {
+    file: 'src/probe/baselines.ts',
+    tests: ['src/probe/baselines.test.ts'],
+    changes: [
+      ['sequences[i]!.length, text.length,', 'text.length, text.length,'],
+      ["text.split('\\n').length]", '1]'],
+      ['new Set(training)', 'training'],
+      ['count >= MIN_DOCUMENTS', 'count > MIN_DOCUMENTS'],
+      ['data[row * columns + column]!++', 'data[row * columns + column] = 1'],
+    ],
+  },
+  {
+    file: 'src/probe/length-baseline.ts',
+    tests: ['src/probe/length-baseline.test.ts'],
+    changes: [
+      ['chooses[row] !== 0', 'true'],
+      ["head === 'band' ? ['band'] : [head, 'band']", "['band']"],
+      ['float32Scale(fitted.logits)', '{ mean: 0, sd: 1 }'],
+      ['bandLogits(fitted.head, featuresOf(some))', 'bandLogits(fitted.head, features)'],
+      ['distinctTexts(tasks)', '[...tasks]'],
+    ],
+  },
+  {
+    file: 'src/probe/labels.ts',
+    tests: [TRAINED],
+    changes: [
+      ['!seen.has(text) && seen.add(text)', 'true'],
+      ['inside >= least &&', ''],
+    ],
+  },
+  {
+    file: 'src/probe/selection.ts',
+    tests: ['src/probe/selection.test.ts'],
+    changes: [
+      ['a.validationLoss - b.validationLoss', 'b.validationLoss - a.validationLoss'],
+      ['takeRows(features, rows.validation)', 'takeRows(features, rows.train)'],
+      ['best.push(byLoss(tried)[0]!)', 'best.push(tried[0]!)'],
+    ],
+  },
+  {
+    file: 'src/probe/split.ts',
+    tests: ['src/probe/split.test.ts', TRAINED],
+    changes: [
+      ['members.slice(test, test + validation)', 'members.slice(0, test + validation)'],
+      ['Math.max(1, Math.round(members.length * shares.test))', 'Math.round(members.length * shares.test)'],
+      ['shuffle(members, random);\n    const test', 'const test'],
+      ['next++ % folds', '0'],
+      ['rows[Math.floor(random() * rows.length)]!', 'rows[0]!'],
+      ["deriveSeed(seed, 'probe member', member)", "deriveSeed(seed, 'probe member', 0)"],
+    ],
+  },
+  {
+    file: 'src/probe/train-probes.ts',
+    tests: [TRAINED],
+    changes: [
+      ['ranked.find(({ candidate }) => !taken.has(candidate.name)) ?? ranked[0]!', 'ranked[0]!'],
+      ['const resampled = member > 0;', 'const resampled = false;'],
+      ['memberSeed(this.#input.seed, member)', 'memberSeed(this.#input.seed, 0)'],
+      ['[...train, ...validation]);\n    const specOf', '[...train]);\n    const specOf'],
+      [
+        'fitChoice(this.#labels, chosen, [...train, ...validation])',
+        'fitChoice(this.#labels, chosen, [...train, ...validation, ...test])',
+      ],
+      ['fitChoice(this.#labels, best!, outside)', 'fitChoice(this.#labels, best!, [...outside, ...inside])'],
+      ['float32Scale(logits)', '{ mean: 0, sd: 1 }'],
+      ['for (const row of inside) predicted', 'for (const row of outside) predicted'],
+      ['test.map((row) => logits[row]!)', 'test.map((row) => -logits[row]!)'],
+      [
+        'const [best] = await this.#rank(kind, whole, validation);',
+        'const best = (await this.#rank(kind, whole, validation)).at(-1);',
+      ],
+    ],
+  },
+  {
+    file: 'src/probe/held-out.ts',
+    tests: ['src/probe/held-out.test.ts', 'src/probe/study.test.ts'],
+    changes: [
+      [
+        'auroc: estimate(auroc, logits)',
+        'auroc: estimate(auroc, logits.length ? Array.from(logits, (x) => -x) : logits)',
+      ],
+      ['averagePrecision: estimate(averagePrecision, logits)', 'averagePrecision: estimate(auroc, logits)'],
+      ['brier: estimate(brierScore, probabilities)', 'brier: estimate(brierScore, logits)'],
+      ['expectedCalibrationError(labels, p, BINS), probabilities', 'expectedCalibrationError(labels, p, BINS), logits'],
+      ['loss - subtracted[i]!', 'loss'],
+      ['1.96 * Math.sqrt(variance / differences.length)', 'Math.sqrt(variance / differences.length)'],
+      ['(each - mean) ** 2', 'each ** 2'],
+      ['[mean - margin, mean + margin]', '[mean, mean + margin]'],
+      ['return sum / runs.length;', 'return sum;'],
+      ['from, (from += run.length)', 'from, from + run.length'],
+      ['overLength: over(length)', 'overLength: over(ngram)'],
+      [
+        'pairedBootstrap(rows.length, probe, baseline, { seed, resamples: RESAMPLES, strata })',
+        'pairedBootstrap(rows.length, baseline, probe, { seed, resamples: RESAMPLES, strata })',
+      ],
+      [
+        'pairedBootstrap(rows.length, probe, baseline, { seed, resamples: RESAMPLES, strata })',
+        'pairedBootstrap(rows.length, probe, baseline, { seed, resamples: RESAMPLES })',
+      ],
+    ],
+  },
+  {
+    file: 'src/probe/study.ts',
+    tests: ['src/probe/study.test.ts'],
+    changes: [
+      [
+        'behind: lossDifference(inBand, choice.validationLogits, best.validationLogits)',
+        'behind: lossDifference(inBand, best.validationLogits, choice.validationLogits)',
+      ],
+      ['over: this.#test.difference(logits, own)', 'over: this.#test.difference(own, logits)'],
+      ['fitChoice(this.#labels, choice, [...train, ...validation])', 'fitChoice(this.#labels, choice, train)'],
+      ['return byLoss(choices);', 'return choices;'],
+      ['Math.min(inside, outside) >= LEAST[part]', 'true'],
+    ],
+  },
+  {
+    file: 'src/probe/doubts.ts',
+    tests: ['src/probe/doubts.test.ts'],
+    changes: [
+      ['if (low > CHANCE) return [];', 'if (value > CHANCE) return [];'],
+      ['if (low > CHANCE) return [];', 'if (low >= CHANCE) return [];'],
+      ['CHANCE = 0.5', 'CHANCE = 0.4'],
+      ['auroc.value >= other', 'auroc.value > other'],
+      ['interval[0] > 0', 'value > 0'],
+      ['const isGrave = value < 0;', 'const isGrave = true;'],
+    ],
+  },
+  {
+    file: 'src/probe/probe.ts',
+    tests: ['src/probe/auxiliary.test.ts', 'src/pipeline/arm-reward.test.ts', TRAINED],
+    changes: [
+      ['scored.map((own) => own[i]!)', 'scored.map((own) => own[0]!)'],
+      ['scored.map((own) => own[i]!)', 'scored.map(() => scored[0]![i]!)'],
+      ['Math.fround(mean)', 'mean'],
+      ['states.matrix(probe.spec)', 'states.matrix(probes[0]!.spec)'],
+    ],
+  },
+];
