@@ -10,6 +10,6 @@ export function withoutSeeds(solver: Solver): SolverWithoutSeeds {
     name: solver.name,
     close: () => solver.close(),
     attempt: async (...args) =>
-      (await solver.attempt(...args)).map((own) => own.map(({ seed: _, draw: _place, ...attempt }) => attempt)),
+      (await solver.attempt(...args)).map((own) => own.map(({ answer, status }) => ({ answer, status }))),
   };
 }
