@@ -86,7 +86,7 @@ describe('a disk', () => {
     const { code, stdout } = propelIn(folder, label(out));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ labelled: expect.any(Number), generations: 32 });
-    expect(contentsOf(join(folder, out))).toEqual(['propel.db', 'propel.db.sha256']);
+    expect(contentsOf(join(folder, out))).toEqual(['pipeline.yaml', 'propel.db', 'propel.db.sha256']);
   });
 
   it.skipIf(!canMount)(`without space for a lock${WITHOUT_MOUNT}`, () => {
@@ -169,7 +169,7 @@ it('a generator that does not give enough labels', () => {
   expect(line).toMatch(
     /^propel: 8 generations gave \d labels of 100: raise label\.maxGenerations or lower label\.tasks, and start over with --fresh$/,
   );
-  expect(contentsOf(join(folder, 'few'))).toEqual(['propel.db', 'propel.db.sha256']);
+  expect(contentsOf(join(folder, 'few'))).toEqual(['pipeline.yaml', 'propel.db', 'propel.db.sha256']);
 });
 
 it('a run folder that another process holds', () => {
@@ -213,7 +213,7 @@ describe('a run that is stopped by Ctrl-C', () => {
     expect(stderr).toMatch(
       /^(engine: .*\n)?(label .*\n)*stopping after this batch; press again to stop at once\n(label .*\n)*propel: stopped; the same command goes on from here\n$/,
     );
-    expect(contentsOf(join(folder, 'stopped'))).toEqual(['propel.db', 'propel.db.sha256']);
+    expect(contentsOf(join(folder, 'stopped'))).toEqual(['pipeline.yaml', 'propel.db', 'propel.db.sha256']);
     const done = batches('stopped').length;
     expect(done).toBeGreaterThan(0);
 

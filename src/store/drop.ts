@@ -18,7 +18,8 @@ const FILES_OF = {
   evaluate: ['results.json', 'report.html'],
 } as const satisfies Readonly<Record<Phase, readonly string[]>>;
 
-const phasesFrom = (phase: Phase): readonly Phase[] => PHASES.slice(PHASES.indexOf(phase));
+/** A phase and those after it. */
+export const phasesFrom = (phase: Phase): readonly Phase[] => PHASES.slice(PHASES.indexOf(phase));
 
 /** Files and folders of a phase and those after it. */
 export function outputsFrom(phase: Phase): (typeof FILES_OF)[Phase][number][] {

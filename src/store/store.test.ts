@@ -293,7 +293,7 @@ describe('kept answers', () => {
     store.keepAnswer(kept(STEP, 'a', 0));
     store.truncateAfter('sil', 0);
     expect(store.keptAnswers(STEP)).toHaveLength(1);
-    store.restartFrom('train-generator', run, []);
+    store.restartFrom('train-generator', run, () => 'label');
     expect(store.keptAnswers(STEP)).toEqual([]);
   });
 });
@@ -370,7 +370,23 @@ describe('what a run is', () => {
     store.commitBatch(LABEL_BATCH, 1, () => {});
     expect(() => store.startRun(other)).toThrow(UserError);
     expect(() => store.startRun(other)).toThrow(
-      '(seed, rl.steps, arms, extra); give the settings it was begun with, start over with --fresh',
+      '(seed 1 → 2, rl.steps 40 → 60, arms ["base"] → ["base","propel"], extra none → true); give the settings it was begun with, start over with --fresh, or',
+    );
+    const phaseOf = (setting: string) => (setting === 'rl.steps' ? 'train-generator' : 'label');
+    const later = { ...run, config: { ...run.config, rl: { steps: 60, kl: 0.1 } } };
+    // Nothing has come from a setting of training yet.
+    store.startRun(later, phaseOf);
+    expect(store.run()).toEqual(later);
+    commitStep('propel', 1);
+    expect(() => store.startRun(run, phaseOf)).toThrow(
+      "(rl.steps 60 → 40); give the settings it was begun with, start over with 'propel train-generator --fresh', which keeps the labels and the probes, or choose another folder with --out",
+    );
+    expect(() => store.startRun({ ...run, seed: 2 }, phaseOf)).toThrow(
+      '(seed 1 → 2, rl.steps 60 → 40); give the settings it was begun with, start over with --fresh, or choose',
+    );
+    const many = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`key${i}`, 'long '.repeat(30)]));
+    expect(() => store.startRun({ ...later, config: { ...later.config, ...many } }, phaseOf)).toThrow(
+      /key7 none → "long long [long ]+…, 4 more\);/,
     );
   });
 
@@ -588,6 +604,7 @@ describe('files that cannot be used', () => {
 });
 
 describe('starting over from a phase', () => {
+  const phaseOf = (setting: string) => (setting.startsWith('train.') ? 'train-generator' : 'label');
   const run = {
     seed: 1,
     config: { label: { tasks: 2 }, train: { steps: 2 }, evaluate: { generations: 5 } },
@@ -607,7 +624,7 @@ describe('starting over from a phase', () => {
 
   test('drops that phase and those after it, and takes their new settings', () => {
     const config = { ...run.config, train: { steps: 3 } };
-    store.restartFrom('train-generator', { ...run, config }, ['train', 'evaluate']);
+    store.restartFrom('train-generator', { ...run, config }, phaseOf);
     expect(store.phaseFinished('label', '')).toBe(true);
     expect(store.countTasks({ phase: 'label' })).toBe(1);
     expect(store.phaseFinished('train-generator', 'propel')).toBe(false);
@@ -628,7 +645,7 @@ describe('starting over from a phase', () => {
     ]) {
       writeFileAtomic(join(folder, file), file);
     }
-    store.restartFrom('train-generator', run, ['train', 'evaluate']);
+    store.restartFrom('train-generator', run, phaseOf);
     expect(
       ['probes', 'checkpoints', 'results.json', 'report.html'].map((name) => existsSync(join(folder, name))),
     ).toEqual([true, false, false, false]);
@@ -636,8 +653,10 @@ describe('starting over from a phase', () => {
 
   test('refuses other settings of an earlier phase, and drops nothing', () => {
     const config = { ...run.config, label: { tasks: 9 } };
-    expect(() => store.restartFrom('evaluate', { ...run, config }, ['evaluate'])).toThrow(/\(label\.tasks\)/);
-    expect(() => store.restartFrom('evaluate', { ...run, seed: 2 }, ['evaluate'])).toThrow(/\(seed\)/);
+    expect(() => store.restartFrom('evaluate', { ...run, config }, phaseOf)).toThrow(
+      /\(label\.tasks \d+ → 9\); start over with 'propel run --fresh', or/,
+    );
+    expect(() => store.restartFrom('evaluate', { ...run, seed: 2 }, phaseOf)).toThrow(/\(seed 1 → 2\)/);
     expect(store.countTasks({ phase: 'evaluate' })).toBe(1);
   });
 });

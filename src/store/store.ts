@@ -2,7 +2,7 @@
 import type Database from 'better-sqlite3';
 import { isAbsolute, join } from 'node:path';
 import { UserError } from '../errors.js';
-import { changedKeys } from './changed-keys.js';
+import { changedSettings, describeChanges, firstPhase, startOver } from './changed-settings.js';
 import {
   checkContent,
   closeWritten,
@@ -14,7 +14,7 @@ import {
   removeRun,
   type ReadOptions,
 } from './database.js';
-import { dropPhasesFrom, dropTrainingAfter, outputsFrom } from './drop.js';
+import { dropPhasesFrom, dropTrainingAfter, outputsFrom, phasesFrom } from './drop.js';
 import { type Dump, dumpRows } from './dump.js';
 import { lockRunFolder, type RunLock } from './lock.js';
 import type {
@@ -34,6 +34,7 @@ import type {
   TaskFilter,
   TaskRow,
 } from './rows.js';
+import { PHASES } from './rows.js';
 import { storeError } from './sqlite-errors.js';
 import { openTables, type Tables } from './tables.js';
 
@@ -118,25 +119,34 @@ export class RunStore {
   }
 
   /**
-   * Write down what the run is, or go on with the one that is there. Throws `UserError` naming the keys when its seed or configuration
-   * is another; the versions kept are those that began it.
+   * Write down what the run is, or go on with the one that is there; the versions kept are those that began it. Other settings take the
+   * place of those that nothing came from yet.
+   * @param phaseOf the first phase that reads a setting, by its dotted name
+   * @throws UserError naming the settings, and the phase to start over from, when its seed or configuration is another
    */
-  startRun(run: Run): void {
+  startRun(run: Run, phaseOf: (setting: string) => Phase = () => 'label'): void {
     const old = this.run();
     if (old === null) {
       this.#guarded(() => this.#tables.run.insert([run]));
       return;
     }
-    const changed = changedKeys({ seed: old.seed, ...old.config }, { seed: run.seed, ...run.config });
+    const changed = changedSettings(old, run);
     if (changed.length === 0) return;
-    if (this.#tables.batches.count({}) + this.#tables.phases.count({}) === 0) {
-      // Nothing came from the old settings yet.
-      this.#replaceRun(run);
+    const from = firstPhase(changed, phaseOf);
+    if (!this.#hasWorkFrom(from)) {
+      this.#replaceRun({ ...run, versions: from === 'label' ? run.versions : old.versions });
       return;
     }
     throw new UserError(
-      `${this.folder} holds a run with other settings (${changed.join(', ')}); ` +
-        'give the settings it was begun with, start over with --fresh, or choose another folder with --out',
+      `${this.folder} holds a run with other settings (${describeChanges(changed)}); ` +
+        `give the settings it was begun with, ${from === 'label' ? 'start over with --fresh' : startOver(from)}, or choose another folder with --out`,
+    );
+  }
+
+  #hasWorkFrom(phase: Phase): boolean {
+    const { batches, phases } = this.#tables;
+    return this.#guarded(() =>
+      phasesFrom(phase).some((own) => batches.count({ phase: own }) + phases.count({ phase: own }) > 0),
     );
   }
 
@@ -157,18 +167,19 @@ export class RunStore {
   }
 
   /**
-   * Start over from a phase: drop its rows and files and those of the phases after it, and take the run's settings for them. Throws
-   * `UserError` naming the keys when settings differ outside `sections` (top-level keys), since earlier phases' rows came from those.
+   * Start over from a phase: drop its rows and files and those of the phases after it, and take the run's settings for them.
+   * @param phaseOf the first phase that reads a setting, by its dotted name
+   * @throws UserError naming them when settings of earlier phases differ, since their rows came from those
    */
-  restartFrom(phase: Phase, run: Run, sections: readonly string[]): void {
+  restartFrom(phase: Phase, run: Run, phaseOf: (setting: string) => Phase): void {
     const old = this.run();
     if (old === null) throw new UserError(`${this.folder} holds no run yet`);
-    const changed = changedKeys({ seed: old.seed, ...old.config }, { seed: run.seed, ...run.config });
-    const earlier = changed.filter((key) => !sections.includes(key.split('.')[0]!));
+    const changed = changedSettings(old, run);
+    const earlier = changed.filter(({ name }) => PHASES.indexOf(phaseOf(name)) < PHASES.indexOf(phase));
     if (earlier.length > 0) {
       throw new UserError(
-        `${this.folder} holds a run whose earlier phases had other settings (${earlier.join(', ')}); ` +
-          "start over with 'propel run --fresh', or choose another folder with --out",
+        `${this.folder} holds a run whose earlier phases had other settings (${describeChanges(earlier)}); ` +
+          `${startOver(firstPhase(earlier, phaseOf))}, or choose another folder with --out`,
       );
     }
     this.transaction(() => {
