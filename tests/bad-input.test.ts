@@ -339,6 +339,7 @@ describe('a run folder', () => {
 });
 
 describe('a run, phase by phase', () => {
+  const ARMS = { base: { reward: 'none' }, propel: { reward: 'probe' } };
   const SMALL = sets({
     band: { min: 1, max: 7, of: 8 },
     'label.tasks': 110,
@@ -347,7 +348,7 @@ describe('a run, phase by phase', () => {
     'probe.l2': [0.1],
     'train.steps': 1,
     'train.batch': 16,
-    arms: { base: { reward: 'none' }, propel: { reward: 'probe' } },
+    arms: ARMS,
     'evaluate.generations': 16,
     'evaluate.batch': 16,
     'evaluate.rescoreEvery': 0,
@@ -398,13 +399,31 @@ describe('a run, phase by phase', () => {
 
   it('refuses other settings and another seed', () => {
     expect(phase('label', 'run', '--set', 'label.tasks=120', '--seed', '7')).toBe(
-      'propel: run holds a run with other settings (seed, label.tasks); give the settings it was begun with, start over with --fresh, or choose another folder with --out',
+      'propel: run holds a run with other settings (seed 0 → 7, label.tasks 110 → 120); give the settings it was begun with, start over with --fresh, or choose another folder with --out',
+    );
+  });
+
+  it('names the narrowest command that takes other settings: what is paid for stays', () => {
+    const startOver = (args: readonly string[]): string => phase('run', 'run', ...args);
+    const MORE_PROBES = sets({ arms: { ...ARMS, propel: { reward: 'probe', probes: 2 } } });
+    const or = 'or choose another folder with --out';
+    expect(startOver(sets({ 'train.steps': 2, arms: { ...ARMS, other: { reward: 'valid' } } }))).toBe(
+      `propel: run holds a run with other settings (train.steps 1 → 2, arms.other none → {"reward":"valid"}); give the settings it was begun with, start over with 'propel train-generator --fresh', which keeps the labels and the probes, ${or}`,
+    );
+    expect(startOver(MORE_PROBES)).toMatch(
+      /\(arms\.propel\.probes 1 → 2\); .*, start over with 'propel train-probe --fresh', which keeps the labels, or/,
+    );
+    expect(startOver(['--set', 'probe.head=band', '--set', 'train.steps=2'])).toMatch(
+      /\(probe\.head "counts" → "band", train\.steps 1 → 2\); .*'propel train-probe --fresh', which keeps the labels, or/,
+    );
+    expect(phase('train-generator', 'run', '--fresh', ...MORE_PROBES)).toMatch(
+      /\(arms\.propel\.probes 1 → 2\); start over with 'propel train-probe --fresh', which keeps the labels, or/,
     );
   });
 
   it('starts no phase over with other settings of an earlier one', () => {
     expect(phase('evaluate', 'run', '--fresh', '--set', 'train.steps=9')).toBe(
-      "propel: run holds a run whose earlier phases had other settings (train.steps); start over with 'propel run --fresh', or choose another folder with --out",
+      "propel: run holds a run whose earlier phases had other settings (train.steps 1 → 9); start over with 'propel train-generator --fresh', which keeps the labels and the probes, or choose another folder with --out",
     );
   });
 

@@ -151,7 +151,7 @@ describe('a comparison', () => {
     const { code, stderr } = propelIn(folder, compareArgs(whole, '--set', 'train.steps=5'));
     expect(code).toBe(2);
     expect(stderr).toBe(
-      `propel: ${join(whole, 'seed-3')} holds a run with other settings (train.steps); give the settings it was begun with, start over with --fresh, or choose another folder with --out\n`,
+      `propel: ${join(whole, 'seed-3')} holds a run with other settings (train.steps 4 → 5); give the settings it was begun with, start over with --fresh, or choose another folder with --out\n`,
     );
     expect(contentsOf(whole)).toEqual(before);
     expect(readFileSync(join(whole, 'pipeline.yaml'), 'utf8')).toContain('steps: 4');

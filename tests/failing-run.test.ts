@@ -86,7 +86,7 @@ describe('a disk', () => {
     const { code, stdout } = propelIn(folder, label(out));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ labelled: expect.any(Number), generations: 32 });
-    expect(contentsOf(join(folder, out))).toEqual(['propel.db']);
+    expect(contentsOf(join(folder, out))).toEqual(['pipeline.yaml', 'propel.db', 'propel.db.sha256']);
   });
 
   it.skipIf(!canMount)(`without space for a lock${WITHOUT_MOUNT}`, () => {
@@ -179,7 +179,7 @@ describe('a generator that does not give enough labels', () => {
     expect(line).toMatch(
       /^propel: 8 generations gave \d labels of 100: mend what is told below, or raise label\.maxGenerations or lower label\.tasks, and start over with --fresh$/,
     );
-    expect(contentsOf(join(folder, 'few'))).toEqual(['propel.db']);
+    expect(contentsOf(join(folder, 'few'))).toEqual(['pipeline.yaml', 'propel.db', 'propel.db.sha256']);
   });
 
   it('because it writes nothing valid: it stops early, with what it wrote and what to try, and does so again at once', () => {
@@ -241,7 +241,7 @@ describe('a run that is stopped by Ctrl-C', () => {
     expect(stderr).toMatch(
       /^(engine: .*\n)?(label .*\n)*stopping after this batch; press again to stop at once\n(label .*\n)*propel: stopped; the same command goes on from here\n$/,
     );
-    expect(contentsOf(join(folder, 'stopped'))).toEqual(['propel.db']);
+    expect(contentsOf(join(folder, 'stopped'))).toEqual(['pipeline.yaml', 'propel.db', 'propel.db.sha256']);
     const done = batches('stopped').length;
     expect(done).toBeGreaterThan(0);
 

@@ -51,9 +51,11 @@ export function overridesOf({ set, seed, sandbox }: Pick<RunFlags, 'set' | 'seed
 
 /** What the pipeline needs, from a command's arguments. */
 export function runOptions(configuration: string, flags: RunFlags): RunOptions {
-  const config = loadConfig(configuration, overridesOf(flags));
+  const overrides = overridesOf(flags);
+  const config = loadConfig(configuration, overrides);
   return {
     config,
+    source: [configuration, ...overrides.map((override) => `--set ${override}`)].join(' '),
     folder: flags.out ?? join('runs', config.name),
     fresh: flags.fresh ?? false,
     progress: channelProgress() ?? createProgress,

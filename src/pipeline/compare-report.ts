@@ -11,8 +11,6 @@ import { writeFileAtomic } from '../store/files.js';
 import { armSetups, loadComparison } from './compare-config.js';
 import { report } from './report.js';
 
-/** The settings of every seed, resolved. */
-export const PIPELINE_FILE = 'pipeline.yaml';
 /** The seeds, over {@link PIPELINE_FILE}. */
 export const COMPARISON_FILE = 'comparison.yaml';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { RunError, UserError } from '../errors.js';
 import type { Comparison } from '../report/comparison.js';
-import { changedKeys } from '../store/changed-keys.js';
+import { changedKeys, describeChanges } from '../store/changed-settings.js';
 import { DATABASE_FILE } from '../store/database.js';
 import { writeFileAtomic } from '../store/files.js';
 import { lockRunFolder } from '../store/lock.js';
@@ -12,7 +12,8 @@ import type { Json } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { ComparisonSettings } from './compare-config.js';
 import { runsAtOnce } from './compare-plan.js';
-import { COMPARISON_FILE, PIPELINE_FILE, reportComparison, seedFolder } from './compare-report.js';
+import { COMPARISON_FILE, reportComparison, seedFolder } from './compare-report.js';
+import { PIPELINE_FILE } from './pipeline-file.js';
 import { runSeeds } from './compare-seeds.js';
 import type { SeedEnd, SeedRuns } from './compare-seeds.js';
 import { checkModels } from './preflight.js';
@@ -94,7 +95,7 @@ function checkSettings(folder: string, { config }: ComparisonSettings): void {
     const changed = changedKeys(held, settings);
     if (changed.length === 0) return;
     throw new UserError(
-      `${folder} holds a run with other settings (${changed.join(', ')}); ` +
+      `${folder} holds a run with other settings (${describeChanges(changed)}); ` +
         'give the settings it was begun with, start over with --fresh, or choose another folder with --out',
     );
   } finally {

@@ -39,10 +39,15 @@ export interface Diagnosis {
   readonly ready: boolean;
   readonly versions: Versions;
   readonly parts: readonly Part[];
+  /** The store of a run folder that was asked for; null without one. */
+  readonly run: Part | null;
 }
 
-/** Never rejects for a part that does not work: that is what it reports. */
-export async function diagnose(): Promise<Diagnosis> {
+/**
+ * Never rejects for a part that does not work: that is what it reports.
+ * @param runFolder a run whose store is looked at too, every page and row of it
+ */
+export async function diagnose(runFolder?: string): Promise<Diagnosis> {
   const parts: Part[] = [];
   for (const provider of providersHere().toSorted(cpuFirst)) parts.push(await diagnoseProvider(provider));
   parts.push(
@@ -53,7 +58,7 @@ export async function diagnose(): Promise<Diagnosis> {
     diagnoseModel('solver'),
   );
   const ready = parts.every(({ needed, status }) => !needed || status === 'ok');
-  return { ready, versions: versions(), parts };
+  return { ready, versions: versions(), parts, run: runFolder === undefined ? null : diagnoseRun(runFolder) };
 }
 
 function cpuFirst(a: ExecutionProvider, b: ExecutionProvider): number {
@@ -146,6 +151,16 @@ function diagnoseStore(): Part {
     return { ...part, status: 'failed', detail: (error as Error).message, advice };
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function diagnoseRun(folder: string): Part {
+  const part = { kind: 'store', name: folder, needed: false } as const;
+  try {
+    RunStore.check(folder);
+    return { ...part, status: 'ok', detail: 'every page and row is as it was written', advice: '' };
+  } catch (error) {
+    return { ...part, status: 'failed', detail: (error as Error).message, advice: '' };
   }
 }
 

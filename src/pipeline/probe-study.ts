@@ -11,7 +11,7 @@ import { studyProbes } from '../probe/study.js';
 import type { ProbeStudy } from '../probe/study.js';
 import { studyCounts, studyFeatures, studyLayers } from '../probe/study-grid.js';
 import { writeProbeStudy } from '../report/probe-study.js';
-import { changedKeys } from '../store/changed-keys.js';
+import { changedKeys, describeChanges } from '../store/changed-settings.js';
 import { writeFileAtomic } from '../store/files.js';
 import type { Json } from '../store/rows.js';
 import { ensembleSize } from './config.js';
@@ -112,11 +112,11 @@ function requireLabels({ config, store }: Workspace, given: Config): void {
     throw new UserError(`${store.folder} has no labels to study yet: run 'propel label' first`);
   const asJson = (settings: Config) => settings as unknown as { readonly [key: string]: Json };
   const changed = changedKeys(asJson(config), asJson(given)).filter(
-    (key) => !FREE_SETTINGS.has(key.split('.')[0] as keyof Config),
+    ({ name }) => !FREE_SETTINGS.has(name.split('.')[0] as keyof Config),
   );
   if (changed.length === 0) return;
   throw new UserError(
-    `the labels of ${store.folder} come from other settings (${changed.join(', ')}); give the settings they were made with, ` +
+    `the labels of ${store.folder} come from other settings (${describeChanges(changed)}); give the settings they were made with, ` +
       'or the folder of another run with --out',
   );
 }

@@ -36,7 +36,7 @@ const SAMPLES = 12;
 
 /** Write `results.json` and `report.html` of a run folder. @throws UserError when no arm has been evaluated. */
 export function report(folder: string): Results {
-  const store = RunStore.read(folder);
+  const store = RunStore.read(folder, { whole: true });
   try {
     const run = store.run();
     if (!run) throw new UserError(`${folder} holds no run yet: start one with 'propel run'`);

@@ -19,11 +19,15 @@ import type { ModelFolders, ModelHashes } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
 import { endpointSettings } from './solver-config.js';
+import { writePipeline } from './pipeline-file.js';
 import type { ProgressFactory } from './progress.js';
+import { phaseOfSetting } from './settings-phase.js';
 import { versions } from './versions.js';
 
 export interface RunOptions {
   readonly config: Config;
+  /** How it was given: a file and overrides, as on the command line. */
+  readonly source?: string;
   /** The run folder. */
   readonly folder: string;
   /** Start over: the whole run, or from the phase that is asked for. */
@@ -32,13 +36,6 @@ export interface RunOptions {
   /** Aborted when the user asks to stop: the phase ends after the batch it is in. */
   readonly signal: AbortSignal;
 }
-
-/** The settings that a phase and those after it read and no earlier phase does. */
-const SETTINGS_FROM: Readonly<Record<Exclude<Phase, 'label'>, readonly (keyof Config | keyof ModelHashes)[]>> = {
-  'train-probe': ['probe', 'train', 'arms', 'policyHashes', 'evaluate'],
-  'train-generator': ['train', 'arms', 'policyHashes', 'evaluate'],
-  evaluate: ['evaluate'],
-};
 
 /** What a run's row holds of its configuration: beside the settings what the files that they name were. */
 interface RecordedConfig extends ModelHashes {
@@ -102,8 +99,10 @@ export class Workspace {
     };
     const store = RunStore.open(options.folder, { fresh: options.fresh && from === 'label' });
     try {
-      if (options.fresh && from !== 'label') store.restartFrom(from, run, SETTINGS_FROM[from]);
-      else store.startRun(run);
+      const phaseOf = phaseOfSetting(options.config, store.probes().length);
+      if (options.fresh && from !== 'label') store.restartFrom(from, run, phaseOf);
+      else store.startRun(run, phaseOf);
+      writePipeline(options.folder, options.config, options.source, run.versions.propel);
       return new Workspace(options, folders, topicRules, store, false);
     } catch (error) {
       store.close();

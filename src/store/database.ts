@@ -1,10 +1,14 @@
-/** Opening the run store's file: durability settings, the check of its version, starting over. */
+/** Opening and closing the run store's file: durability settings, the checks of its version and of its bytes, starting over. */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { UserError } from '../errors.js';
+import { defineChecksum } from './checksum.js';
+import { isFolderInUse } from './lock.js';
 import { APPLICATION_ID, READABLE_VERSIONS, SCHEMA, SCHEMA_VERSION } from './schema.js';
-import { withStoreErrors } from './sqlite-errors.js';
+import { breakSeal, fitsSeal, isSealed, seal, SEAL_SUFFIX } from './seal.js';
+import { DamagedStore, withStoreErrors } from './sqlite-errors.js';
+import { openTables } from './tables.js';
 
 export const DATABASE_FILE = 'propel.db';
 
@@ -18,11 +22,16 @@ const RUN_ENTRIES = [
   'checkpoints',
   'propel.db-wal',
   'propel.db-shm',
+  `propel.db${SEAL_SUFFIX}`,
   DATABASE_FILE,
 ] as const;
 
+/** Bytes that the log keeps once it has been worked into the file. */
+const LOG_BYTES = 4 << 20;
+
 /**
- * Open or create the store of a run folder for writing. Every commit reaches the disk (WAL, synchronous FULL) before it is relied on.
+ * Open or create the store of a run folder for writing. Unless its bytes are those that a run has closed, it is checked page by page and row
+ * by row. Every commit reaches the disk (WAL, synchronous FULL) before it is relied on.
  * Throws `UserError` for a file that is damaged, not a run store, or of another version, and `RunError` when the disk refuses.
  */
 export function openToWrite(folder: string): Database.Database {
@@ -33,8 +42,16 @@ export function openToWrite(folder: string): Database.Database {
       database.pragma('journal_mode = WAL');
       database.pragma('synchronous = FULL');
       database.pragma('foreign_keys = ON');
-      if (isEmpty(database)) create(database);
-      verify(database, path, 'write');
+      database.pragma(`journal_size_limit = ${LOG_BYTES}`);
+      defineChecksum(database);
+      if (isEmpty(database)) {
+        breakSeal(path);
+        create(database);
+      } else {
+        requireVersion(database, path, 'write');
+        if (!isSealed(path) || !fitsSeal(path)) checkContent(database);
+        breakSeal(path);
+      }
       return database;
     } catch (error) {
       database.close();
@@ -43,8 +60,33 @@ export function openToWrite(folder: string): Database.Database {
   });
 }
 
+/** Close a store that was opened for writing. With nothing left in its log and no damage seen, it is sealed. */
+export function closeWritten(database: Database.Database, path: string, damaged: boolean): void {
+  if (!database.open) return;
+  let whole = false;
+  try {
+    const [log] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+    whole = log?.busy === 0 && !damaged;
+  } catch {
+    // A full disk, say: what is committed stays in the log, and without a seal the next start looks at everything.
+  }
+  database.close();
+  if (!whole) return;
+  try {
+    seal(path);
+  } catch {
+    // As above.
+  }
+}
+
+/** How much of a store is checked before it is read. */
+export interface ReadOptions {
+  /** All bytes, where figures are to come from them; else the pages and rows only of a store that was not closed in order. */
+  readonly whole?: boolean;
+}
+
 /** Open the store of a run folder for reading, also while a run writes it. Throws `UserError` when there is no usable store. */
-export function openToRead(folder: string): Database.Database {
+export function openToRead(folder: string, { whole = false }: ReadOptions = {}): Database.Database {
   const path = join(folder, DATABASE_FILE);
   const start = 'start one with propel run or propel label';
   if (!existsSync(path)) throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; ${start}`);
@@ -53,9 +95,13 @@ export function openToRead(folder: string): Database.Database {
     const database = new Database(path, { fileMustExist: true });
     try {
       database.pragma('query_only = ON');
+      defineChecksum(database);
       // As a run leaves it that has only just begun, or was killed then.
       if (isEmpty(database)) throw new UserError(`no run in ${folder} yet: ${DATABASE_FILE} is empty; ${start}`);
-      verify(database, path, 'read');
+      requireVersion(database, path, 'read');
+      // A run that writes it has checked it.
+      const trusted = isSealed(path) ? !whole || fitsSeal(path) : isFolderInUse(folder);
+      if (!trusted) checkContent(database);
       return database;
     } catch (error) {
       database.close();
@@ -111,7 +157,7 @@ function create(database: Database.Database): void {
   })();
 }
 
-function verify(database: Database.Database, path: string, use: 'read' | 'write'): void {
+function requireVersion(database: Database.Database, path: string, use: 'read' | 'write'): void {
   if (database.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
     throw new UserError(`${path} is a database of another program; choose another folder with --out`);
   }
@@ -123,10 +169,11 @@ function verify(database: Database.Database, path: string, use: 'read' | 'write'
         'use the propel that made it, start over with --fresh, or choose another folder with --out',
     );
   }
-  const [problem] = database.pragma('quick_check(1)') as { quick_check: string }[];
-  if (problem?.quick_check !== 'ok') {
-    throw new UserError(
-      `${path} is damaged (${problem?.quick_check}); start over with --fresh, or choose another folder with --out`,
-    );
-  }
+}
+
+/** Look at every page, index and row. @throws DamagedStore */
+export function checkContent(database: Database.Database): void {
+  const problem = database.pragma('integrity_check(1)', { simple: true }) as string;
+  if (problem !== 'ok') throw new DamagedStore(problem.replaceAll(/\s+/g, ' '));
+  for (const table of Object.values(openTables(database))) table.verify();
 }

@@ -1,7 +1,8 @@
 /** All rows of a run store, for telling whether two runs are the same. */
 import type Database from 'better-sqlite3';
+import { CHECKSUM } from './checksum.js';
 
-/** Table → rows by primary key, each column → value; columns of timings left out. */
+/** Table → rows by primary key, each column → value; columns of timings, and checksums, left out. */
 export type Dump = Readonly<Record<string, readonly Readonly<Record<string, string | number | null>>[]>>;
 
 /** A column whose name ends so holds a timing, which may differ between runs of one seed. */
@@ -15,7 +16,9 @@ export function dumpRows(database: Database.Database): Dump {
   return Object.fromEntries(
     tables.map((table) => {
       const columns = database.pragma(`table_info(${table})`) as { name: string; pk: number }[];
-      const kept = columns.filter(({ name }) => !name.endsWith(TIMING_SUFFIX)).map(({ name }) => name);
+      const kept = columns
+        .filter(({ name }) => !name.endsWith(TIMING_SUFFIX) && name !== CHECKSUM)
+        .map(({ name }) => name);
       const key = columns
         .filter(({ pk }) => pk > 0)
         .sort((a, b) => a.pk - b.pk)

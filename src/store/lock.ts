@@ -51,6 +51,13 @@ export function lockRunFolder(folder: string): RunLock {
   return lock;
 }
 
+/** Whether a live process works in a run folder. */
+export function isFolderInUse(folder: string): boolean {
+  const held = read(join(folder, LOCK_FILE));
+  const owner = held === null ? null : parse(held);
+  return owner !== null && isAlive(owner);
+}
+
 /** Take the lock that a file stands for, or tell who has it. A lock whose process is gone is taken over. */
 export function lockFile(path: string): RunLock | HeldLock {
   const own: LockOwner = { pid: process.pid, started: inspect(process.pid)?.started ?? null, host: hostname() };

@@ -1,6 +1,7 @@
 /**
  * The run store's tables. Every row's key follows from the run's seed and its place in the work (phase, arm, batch, item), never from
- * the clock, so the same seed gives the same rows. Columns whose name ends in `_seconds` hold timings, and they alone may differ.
+ * the clock, so the same seed gives the same rows. Columns whose name ends in `_seconds` hold timings, and they alone may differ; `checksum` is
+ * of the row's other columns.
  */
 
 /** Stored in the file's `user_version`; raise it with every change below. */
@@ -8,7 +9,7 @@ export const SCHEMA_VERSION = 6;
 
 /**
  * Versions before it that can still be read, though not gone on with: table → the columns that they lack, which read as null. Until 6 an
- * attempt's seed was its batch's, whatever the solver was given.
+ * attempt's seed was its batch's, whatever the solver was given, and rows had no checksum.
  */
 export const READABLE_VERSIONS: ReadonlyMap<number, Readonly<Record<string, readonly string[]>>> = new Map([
   [5, { attempts: ['draw'], solver_usage: ['cut_off', 'empty', 'refused'], steps: ['clipped_share'] }],
@@ -22,7 +23,8 @@ CREATE TABLE run (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   seed INTEGER NOT NULL,
   config TEXT NOT NULL,
-  versions TEXT NOT NULL
+  versions TEXT NOT NULL,
+  checksum INTEGER NOT NULL
 ) STRICT;
 
 -- A batch is the unit of work: its rows and this one are one transaction.
@@ -31,6 +33,7 @@ CREATE TABLE batches (
   arm TEXT NOT NULL,
   batch INTEGER NOT NULL,
   elapsed_seconds REAL NOT NULL,
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (phase, arm, batch)
 ) STRICT, WITHOUT ROWID;
 
@@ -39,6 +42,7 @@ CREATE TABLE phases (
   phase TEXT NOT NULL,
   arm TEXT NOT NULL,
   elapsed_seconds REAL NOT NULL,
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (phase, arm)
 ) STRICT, WITHOUT ROWID;
 
@@ -60,6 +64,7 @@ CREATE TABLE tasks (
   rendered TEXT,
   task TEXT,
   output TEXT,
+  checksum INTEGER NOT NULL,
   UNIQUE (phase, arm, batch, item)
 ) STRICT, WITHOUT ROWID;
 
@@ -70,6 +75,7 @@ CREATE TABLE attempts (
   draw INTEGER,
   answer TEXT NOT NULL,
   verdict TEXT NOT NULL CHECK (verdict IN ('pass', 'fail', 'error')),
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (task_id, attempt)
 ) STRICT, WITHOUT ROWID;
 
@@ -78,6 +84,7 @@ CREATE TABLE labels (
   passes INTEGER NOT NULL,
   k INTEGER NOT NULL,
   split TEXT NOT NULL,
+  checksum INTEGER NOT NULL,
   CHECK (passes BETWEEN 0 AND k)
 ) STRICT, WITHOUT ROWID;
 
@@ -94,6 +101,7 @@ CREATE TABLE solver_usage (
   cut_off INTEGER NOT NULL,
   empty INTEGER NOT NULL,
   refused INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (phase, arm, batch)
 ) STRICT, WITHOUT ROWID;
 
@@ -105,6 +113,7 @@ CREATE TABLE kept_answers (
   question TEXT NOT NULL,
   ordinal INTEGER NOT NULL,
   response TEXT NOT NULL,
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (phase, arm, batch, question, ordinal)
 ) STRICT, WITHOUT ROWID;
 
@@ -112,7 +121,8 @@ CREATE TABLE probes (
   name TEXT PRIMARY KEY,
   card TEXT NOT NULL,
   path TEXT NOT NULL,
-  sha256 TEXT NOT NULL
+  sha256 TEXT NOT NULL,
+  checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE steps (
@@ -133,6 +143,7 @@ CREATE TABLE steps (
   check_seconds REAL NOT NULL,
   score_seconds REAL NOT NULL,
   update_seconds REAL NOT NULL,
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (arm, step)
 ) STRICT, WITHOUT ROWID;
 
@@ -142,7 +153,8 @@ CREATE TABLE step_scores (
   step INTEGER NOT NULL,
   logits TEXT,
   reward REAL NOT NULL,
-  advantage REAL NOT NULL
+  advantage REAL NOT NULL,
+  checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX step_scores_by_step ON step_scores (arm, step);
 
@@ -151,6 +163,7 @@ CREATE TABLE checkpoints (
   step INTEGER NOT NULL,
   path TEXT NOT NULL,
   sha256 TEXT NOT NULL,
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (arm, step)
 ) STRICT, WITHOUT ROWID;
 
@@ -164,11 +177,13 @@ CREATE TABLE minings (
   path TEXT NOT NULL,
   sha256 TEXT NOT NULL,
   elapsed_seconds REAL NOT NULL,
+  checksum INTEGER NOT NULL,
   PRIMARY KEY (arm, step)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE evaluations (
   arm TEXT PRIMARY KEY,
-  measured TEXT NOT NULL
+  measured TEXT NOT NULL,
+  checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `;

@@ -2,8 +2,12 @@
 import Database from 'better-sqlite3';
 import { RunError, UserError } from '../errors.js';
 
+/** What the store itself finds: its file is not what was written. */
+export class DamagedStore extends Error {}
+
 /** The error of `path` to show a user, with the cause kept; an error that is not the store's own passes through. */
 export function storeError(error: unknown, path: string): unknown {
+  if (error instanceof DamagedStore) return damaged(path, error.message, error);
   const code = errorCode(error);
   if (code === null) return error;
   if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') {
@@ -17,11 +21,9 @@ export function storeError(error: unknown, path: string): unknown {
       cause: error,
     });
   }
-  if (code.startsWith('SQLITE_CORRUPT')) {
-    return new UserError(`${path} is damaged; start over with --fresh, or choose another folder with --out`, {
-      cause: error,
-    });
-  }
+  if (code.startsWith('SQLITE_CORRUPT')) return damaged(path, null, error);
+  // Statements are fixed and fit the version that was checked: what they do not find, or cannot hold, the file has lost.
+  if (/^SQLITE_(ERROR|TOOBIG|MISMATCH|SCHEMA)/.test(code)) return damaged(path, messageOf(error), error);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) {
     return new RunError(`another program is using ${path}`, { cause: error });
   }
@@ -34,6 +36,13 @@ export function storeError(error: unknown, path: string): unknown {
     return new RunError(`reading or writing ${path} failed: ${messageOf(error)}`, { cause: error });
   }
   return error;
+}
+
+function damaged(path: string, detail: string | null, cause: unknown): UserError {
+  const what = detail === null ? '' : ` (${detail})`;
+  return new UserError(`${path} is damaged${what}; start over with --fresh, or choose another folder with --out`, {
+    cause,
+  });
 }
 
 /** Run `work`, with what goes wrong in it translated by `storeError`. */

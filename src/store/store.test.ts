@@ -1,11 +1,21 @@
 import Database from 'better-sqlite3';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RunError, UserError } from '../errors.js';
-import { writeFileAtomic } from './files.js';
-import { RunLockedError } from './lock.js';
+import { sha256OfFile, writeFileAtomic } from './files.js';
+import { lockRunFolder, RunLockedError } from './lock.js';
 import { type BatchKey, type StepRow, type TaskRow, taskId } from './rows.js';
 import { RunStore } from './store.js';
 
@@ -284,7 +294,7 @@ describe('kept answers', () => {
     store.keepAnswer(kept(STEP, 'a', 0));
     store.truncateAfter('sil', 0);
     expect(store.keptAnswers(STEP)).toHaveLength(1);
-    store.restartFrom('train-generator', run, []);
+    store.restartFrom('train-generator', run, () => 'label');
     expect(store.keptAnswers(STEP)).toEqual([]);
   });
 });
@@ -361,7 +371,23 @@ describe('what a run is', () => {
     store.commitBatch(LABEL_BATCH, 1, () => {});
     expect(() => store.startRun(other)).toThrow(UserError);
     expect(() => store.startRun(other)).toThrow(
-      '(seed, rl.steps, arms, extra); give the settings it was begun with, start over with --fresh',
+      '(seed 1 → 2, rl.steps 40 → 60, arms ["base"] → ["base","propel"], extra none → true); give the settings it was begun with, start over with --fresh, or',
+    );
+    const phaseOf = (setting: string) => (setting === 'rl.steps' ? 'train-generator' : 'label');
+    const later = { ...run, config: { ...run.config, rl: { steps: 60, kl: 0.1 } } };
+    // Nothing has come from a setting of training yet.
+    store.startRun(later, phaseOf);
+    expect(store.run()).toEqual(later);
+    commitStep('propel', 1);
+    expect(() => store.startRun(run, phaseOf)).toThrow(
+      "(rl.steps 60 → 40); give the settings it was begun with, start over with 'propel train-generator --fresh', which keeps the labels and the probes, or choose another folder with --out",
+    );
+    expect(() => store.startRun({ ...run, seed: 2 }, phaseOf)).toThrow(
+      '(seed 1 → 2, rl.steps 60 → 40); give the settings it was begun with, start over with --fresh, or choose',
+    );
+    const many = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`key${i}`, 'long '.repeat(30)]));
+    expect(() => store.startRun({ ...later, config: { ...later.config, ...many } }, phaseOf)).toThrow(
+      /key7 none → "long long [long ]+…, 4 more\);/,
     );
   });
 
@@ -455,6 +481,14 @@ describe('files that cannot be used', () => {
     expect(reader.tasks({ phase: 'label' })).toEqual([task(LABEL_BATCH, 0)]);
     expect(reader.attempts(attempt.taskId)).toEqual([{ ...attempt, draw: null }]);
     reader.close();
+    const damaged = new Database(database());
+    damaged.exec("UPDATE tasks SET task = 'no JSON'");
+    damaged.close();
+    const other = RunStore.read(folder);
+    expect(() => other.tasks({ phase: 'label' })).toThrow(
+      /is damaged \(a column of JSON holds something else\); start/,
+    );
+    other.close();
     store = RunStore.open(folder, { fresh: true });
   });
 
@@ -470,6 +504,98 @@ describe('files that cannot be used', () => {
     store = RunStore.open(folder, { fresh: true });
   });
 
+  describe('is looked at', () => {
+    const PAGE = 4096;
+    const damaged = /propel\.db is damaged \(a row of tasks is not as it was written\); start over with --fresh/;
+
+    /** Some pages, one of which is damaged without a word of its own. */
+    function damage(): void {
+      const path = database();
+      const bytes = readFileSync(path);
+      expect(bytes.length).toBeGreaterThan(20 * PAGE);
+      const at = bytes.indexOf('xxxx', 10 * PAGE);
+      bytes[at] = bytes[at]! ^ 1;
+      writeFileSync(path, bytes);
+    }
+
+    beforeEach(() => {
+      for (let batch = 0; batch < 40; batch++) {
+        const key: BatchKey = { phase: 'label', arm: '', batch };
+        store.commitBatch(key, 1, () => store.insertTasks([task(key, 0, { completion: 'x'.repeat(4000) })]));
+      }
+    });
+
+    test('as a whole where it was closed in order: its version always, its bytes before figures come from it or it is gone on with', () => {
+      store.close();
+      damage();
+      const reader = RunStore.read(folder);
+      expect(reader.countTasks({ phase: 'label' })).toBe(40);
+      expect(() => reader.tasks({ phase: 'label' })).toThrow(damaged);
+      reader.close();
+      expect(() => RunStore.read(folder, { whole: true })).toThrow(damaged);
+      expect(open).toThrow(damaged);
+      expect(() => RunStore.check(folder)).toThrow(damaged);
+      store = RunStore.open(folder, { fresh: true });
+    });
+
+    test('page by page and row by row where it was not, unless a run that has done so is at work', () => {
+      const copy = join(folder, 'copy');
+      mkdirSync(copy);
+      copyFileSync(database(), join(copy, 'propel.db'));
+      copyFileSync(`${database()}-wal`, join(copy, 'propel.db-wal'));
+      RunStore.read(copy).close();
+      store.close();
+      rmSync(`${database()}.sha256`);
+      damage();
+      expect(() => RunStore.read(folder)).toThrow(damaged);
+      expect(open).toThrow(damaged);
+      const lock = lockRunFolder(folder);
+      RunStore.read(folder).close();
+      lock.release();
+      store = RunStore.open(folder, { fresh: true });
+    });
+
+    test('and sealed again by whoever closes it', () => {
+      const seal = (): string => readFileSync(`${database()}.sha256`, 'utf8');
+      expect(existsSync(`${database()}.sha256`)).toBe(false);
+      store.close();
+      expect(seal()).toBe(`${sha256OfFile(database())}  propel.db\n`);
+      store = RunStore.open(folder);
+      expect(existsSync(`${database()}.sha256`)).toBe(false);
+      store.insertTasks([task({ ...LABEL_BATCH, phase: 'evaluate' }, 0)]);
+      store.close();
+      expect(seal()).toBe(`${sha256OfFile(database())}  propel.db\n`);
+      RunStore.check(folder);
+      // What another program has changed in order is no damage.
+      const other = new Database(database());
+      other.exec("DELETE FROM tasks WHERE phase = 'evaluate'");
+      other.close();
+      store = RunStore.open(folder);
+    });
+  });
+
+  test('its log is cut back, also while another process reads', () => {
+    const log = (): number => statSync(`${database()}-wal`).size;
+    const reader = RunStore.read(folder);
+    const write = (batch: number, length: number): void => {
+      const key: BatchKey = { phase: 'label', arm: '', batch };
+      store.commitBatch(key, 1, () => store.insertTasks([task(key, 0, { completion: 'x'.repeat(length) })]));
+    };
+    write(0, 30 << 20);
+    expect(log()).toBeGreaterThan(30 << 20);
+    for (let batch = 1; batch < 20; batch++) {
+      write(batch, 1000);
+      expect(reader.tasks({ phase: 'label', batch })).toHaveLength(1);
+    }
+    expect(log()).toBeLessThan(5 << 20);
+    store.finishPhase('label', '', 0);
+    expect(log()).toBe(0);
+    reader.close();
+    store.close();
+    expect(existsSync(`${database()}-wal`)).toBe(false);
+    store = RunStore.open(folder);
+  });
+
   test('the lock is free again after a failed open', () => {
     store.close();
     writeFileSync(database(), 'x'.repeat(5000));
@@ -480,6 +606,7 @@ describe('files that cannot be used', () => {
 });
 
 describe('starting over from a phase', () => {
+  const phaseOf = (setting: string) => (setting.startsWith('train.') ? 'train-generator' : 'label');
   const run = {
     seed: 1,
     config: { label: { tasks: 2 }, train: { steps: 2 }, evaluate: { generations: 5 } },
@@ -499,7 +626,7 @@ describe('starting over from a phase', () => {
 
   test('drops that phase and those after it, and takes their new settings', () => {
     const config = { ...run.config, train: { steps: 3 } };
-    store.restartFrom('train-generator', { ...run, config }, ['train', 'evaluate']);
+    store.restartFrom('train-generator', { ...run, config }, phaseOf);
     expect(store.phaseFinished('label', '')).toBe(true);
     expect(store.countTasks({ phase: 'label' })).toBe(1);
     expect(store.phaseFinished('train-generator', 'propel')).toBe(false);
@@ -520,7 +647,7 @@ describe('starting over from a phase', () => {
     ]) {
       writeFileAtomic(join(folder, file), file);
     }
-    store.restartFrom('train-generator', run, ['train', 'evaluate']);
+    store.restartFrom('train-generator', run, phaseOf);
     expect(
       ['probes', 'checkpoints', 'results.json', 'report.html'].map((name) => existsSync(join(folder, name))),
     ).toEqual([true, false, false, false]);
@@ -528,8 +655,10 @@ describe('starting over from a phase', () => {
 
   test('refuses other settings of an earlier phase, and drops nothing', () => {
     const config = { ...run.config, label: { tasks: 9 } };
-    expect(() => store.restartFrom('evaluate', { ...run, config }, ['evaluate'])).toThrow(/\(label\.tasks\)/);
-    expect(() => store.restartFrom('evaluate', { ...run, seed: 2 }, ['evaluate'])).toThrow(/\(seed\)/);
+    expect(() => store.restartFrom('evaluate', { ...run, config }, phaseOf)).toThrow(
+      /\(label\.tasks \d+ → 9\); start over with 'propel run --fresh', or/,
+    );
+    expect(() => store.restartFrom('evaluate', { ...run, seed: 2 }, phaseOf)).toThrow(/\(seed 1 → 2\)/);
     expect(store.countTasks({ phase: 'evaluate' })).toBe(1);
   });
 });

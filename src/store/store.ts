@@ -2,8 +2,19 @@
 import type Database from 'better-sqlite3';
 import { isAbsolute, join } from 'node:path';
 import { UserError } from '../errors.js';
-import { changedKeys } from './changed-keys.js';
-import { DATABASE_FILE, makeRunFolder, openToRead, openToWrite, removeOutputs, removeRun } from './database.js';
+import { changedSettings, describeChanges, firstPhase, startOver } from './changed-settings.js';
+import {
+  checkContent,
+  closeWritten,
+  DATABASE_FILE,
+  makeRunFolder,
+  openToRead,
+  openToWrite,
+  removeOutputs,
+  removeRun,
+  type ReadOptions,
+} from './database.js';
+import { dropPhasesFrom, dropTrainingAfter, outputsFrom, phasesFrom } from './drop.js';
 import { type Dump, dumpRows } from './dump.js';
 import { lockRunFolder, type RunLock } from './lock.js';
 import type {
@@ -24,7 +35,7 @@ import type {
   TaskRow,
 } from './rows.js';
 import { PHASES } from './rows.js';
-import { withStoreErrors } from './sqlite-errors.js';
+import { storeError } from './sqlite-errors.js';
 import { openTables, type Tables } from './tables.js';
 
 export interface OpenOptions {
@@ -49,6 +60,7 @@ export class RunStore {
   readonly #database: Database.Database;
   readonly #tables: Tables;
   readonly #lock: RunLock | null;
+  #damaged = false;
 
   private constructor(folder: string, database: Database.Database, lock: RunLock | null) {
     this.folder = folder;
@@ -71,13 +83,27 @@ export class RunStore {
   }
 
   /** Open a run folder for reading only, also while a run works in it. */
-  static read(folder: string): RunStore {
-    return new RunStore(folder, openToRead(folder), null);
+  static read(folder: string, options: ReadOptions = {}): RunStore {
+    return new RunStore(folder, openToRead(folder, options), null);
+  }
+
+  /** Look at every page, index and row of a run folder's store, also while a run works in it. Throws `UserError` for what is wrong. */
+  static check(folder: string): void {
+    const store = RunStore.read(folder, { whole: true });
+    try {
+      store.#guarded(() => checkContent(store.#database));
+    } finally {
+      store.close();
+    }
   }
 
   close(): void {
-    this.#database.close();
-    this.#lock?.release();
+    if (this.#lock === null) {
+      this.#database.close();
+      return;
+    }
+    closeWritten(this.#database, join(this.folder, DATABASE_FILE), this.#damaged);
+    this.#lock.release();
   }
 
   /** All of `work`'s writes, or none. */
@@ -93,67 +119,74 @@ export class RunStore {
   }
 
   /**
-   * Write down what the run is, or go on with the one that is there. Throws `UserError` naming the keys when its seed or configuration
-   * is another; the versions kept are those that began it.
+   * Write down what the run is, or go on with the one that is there; the versions kept are those that began it. Other settings take the
+   * place of those that nothing came from yet.
+   * @param phaseOf the first phase that reads a setting, by its dotted name
+   * @throws UserError naming the settings, and the phase to start over from, when its seed or configuration is another
    */
-  startRun(run: Run): void {
+  startRun(run: Run, phaseOf: (setting: string) => Phase = () => 'label'): void {
     const old = this.run();
     if (old === null) {
       this.#guarded(() => this.#tables.run.insert([run]));
       return;
     }
-    const changed = changedKeys({ seed: old.seed, ...old.config }, { seed: run.seed, ...run.config });
+    const changed = changedSettings(old, run);
     if (changed.length === 0) return;
-    if (this.#tables.batches.count({}) + this.#tables.phases.count({}) === 0) {
-      // Nothing came from the old settings yet.
-      this.#guarded(() => this.#database.exec('DELETE FROM run'));
-      this.#guarded(() => this.#tables.run.insert([run]));
+    const from = firstPhase(changed, phaseOf);
+    if (!this.#hasWorkFrom(from)) {
+      this.#replaceRun({ ...run, versions: from === 'label' ? run.versions : old.versions });
       return;
     }
     throw new UserError(
-      `${this.folder} holds a run with other settings (${changed.join(', ')}); ` +
-        'give the settings it was begun with, start over with --fresh, or choose another folder with --out',
+      `${this.folder} holds a run with other settings (${describeChanges(changed)}); ` +
+        `give the settings it was begun with, ${from === 'label' ? 'start over with --fresh' : startOver(from)}, or choose another folder with --out`,
+    );
+  }
+
+  #hasWorkFrom(phase: Phase): boolean {
+    const { batches, phases } = this.#tables;
+    return this.#guarded(() =>
+      phasesFrom(phase).some((own) => batches.count({ phase: own }) + phases.count({ phase: own }) > 0),
     );
   }
 
   /** Write down a version of the run that shows only while it works, unless one is there. @returns the one that is written down. */
   recordVersion(name: string, version: string): string {
-    const { versions } = this.run()!;
-    const recorded = versions[name];
+    const run = this.run()!;
+    const recorded = run.versions[name];
     if (typeof recorded === 'string') return recorded;
-    const extended = JSON.stringify({ ...versions, [name]: version });
-    this.#guarded(() => this.#database.prepare('UPDATE run SET versions = ?').run(extended));
+    this.#replaceRun({ ...run, versions: { ...run.versions, [name]: version } });
     return version;
   }
 
+  #replaceRun(run: Run): void {
+    this.transaction(() => {
+      this.#database.exec('DELETE FROM run');
+      this.#tables.run.insert([run]);
+    });
+  }
+
   /**
-   * Start over from a phase: drop its rows and files and those of the phases after it, and take the run's settings for them. Throws
-   * `UserError` naming the keys when settings differ outside `sections` (top-level keys), since earlier phases' rows came from those.
+   * Start over from a phase: drop its rows and files and those of the phases after it, and take the run's settings for them.
+   * @param phaseOf the first phase that reads a setting, by its dotted name
+   * @throws UserError naming them when settings of earlier phases differ, since their rows came from those
    */
-  restartFrom(phase: Phase, run: Run, sections: readonly string[]): void {
+  restartFrom(phase: Phase, run: Run, phaseOf: (setting: string) => Phase): void {
     const old = this.run();
     if (old === null) throw new UserError(`${this.folder} holds no run yet`);
-    const changed = changedKeys({ seed: old.seed, ...old.config }, { seed: run.seed, ...run.config });
-    const earlier = changed.filter((key) => !sections.includes(key.split('.')[0]!));
+    const changed = changedSettings(old, run);
+    const earlier = changed.filter(({ name }) => PHASES.indexOf(phaseOf(name)) < PHASES.indexOf(phase));
     if (earlier.length > 0) {
       throw new UserError(
-        `${this.folder} holds a run whose earlier phases had other settings (${earlier.join(', ')}); ` +
-          "start over with 'propel run --fresh', or choose another folder with --out",
+        `${this.folder} holds a run whose earlier phases had other settings (${describeChanges(earlier)}); ` +
+          `${startOver(firstPhase(earlier, phaseOf))}, or choose another folder with --out`,
       );
     }
     this.transaction(() => {
-      this.#database.prepare('UPDATE run SET config = ?').run(JSON.stringify(run.config));
-      for (const dropped of PHASES.slice(PHASES.indexOf(phase))) {
-        for (const table of ['tasks', 'batches', 'phases', 'solver_usage', 'kept_answers']) {
-          this.#database.prepare(`DELETE FROM ${table} WHERE phase = ?`).run(dropped);
-        }
-        for (const table of TABLES_OF[dropped]) this.#database.exec(`DELETE FROM ${table}`);
-      }
+      this.#replaceRun({ ...old, config: run.config });
+      dropPhasesFrom(this.#database, phase);
     });
-    removeOutputs(
-      this.folder,
-      PHASES.slice(PHASES.indexOf(phase)).flatMap((dropped) => FILES_OF[dropped]),
-    );
+    removeOutputs(this.folder, outputsFrom(phase));
   }
 
   /**
@@ -182,6 +215,8 @@ export class RunStore {
       this.#tables.phases.insert([{ phase, arm, elapsedSeconds }]);
       write();
     });
+    // What figures come from stands in the file itself: a log that is damaged later can lose only what is done again.
+    this.#guarded(() => this.#database.pragma('wal_checkpoint(TRUNCATE)'));
   }
 
   phaseFinished(phase: Phase, arm: string): boolean {
@@ -348,25 +383,7 @@ export class RunStore {
    * the steps may come to ask the same again.
    */
   truncateAfter(arm: string, step: number): void {
-    this.transaction(() => {
-      const phase: Phase = 'train-generator';
-      const run = (sql: string): void => void this.#database.prepare(sql).run({ arm, step, phase });
-      run('DELETE FROM tasks WHERE phase = @phase AND arm = @arm AND batch > @step');
-      run('DELETE FROM solver_usage WHERE phase = @phase AND arm = @arm AND batch > @step');
-      run('DELETE FROM steps WHERE arm = @arm AND step > @step');
-      run('DELETE FROM checkpoints WHERE arm = @arm AND step > @step');
-      run('DELETE FROM minings WHERE arm = @arm AND step > @step');
-      // A mining takes tasks of the steps since the one before: what no mining is left for was mined beyond the step.
-      const unmined = `SELECT id FROM tasks JOIN labels ON labels.task_id = tasks.id
-        WHERE phase = @phase AND arm = @arm AND split = 'mined'
-          AND batch > (SELECT coalesce(max(step), 0) FROM minings WHERE arm = @arm)`;
-      run(`DELETE FROM attempts WHERE task_id IN (${unmined})`);
-      run(`DELETE FROM labels WHERE task_id IN (${unmined})`);
-      const dropped = this.#database
-        .prepare('DELETE FROM batches WHERE phase = @phase AND arm = @arm AND batch > @step')
-        .run({ arm, step, phase }).changes;
-      if (dropped > 0) run('DELETE FROM phases WHERE phase = @phase AND arm = @arm');
-    });
+    this.transaction(() => dropTrainingAfter(this.#database, arm, step));
   }
 
   // Evaluations
@@ -387,25 +404,15 @@ export class RunStore {
   }
 
   #guarded<Result>(work: () => Result): Result {
-    return withStoreErrors(join(this.folder, DATABASE_FILE), work);
+    try {
+      return work();
+    } catch (error) {
+      const told = storeError(error, join(this.folder, DATABASE_FILE));
+      if (told instanceof UserError) this.#damaged = true;
+      throw told;
+    }
   }
 }
-
-/** Tables that hold nothing but a phase's rows. */
-const TABLES_OF: Readonly<Record<Phase, readonly string[]>> = {
-  label: [],
-  'train-probe': ['probes'],
-  'train-generator': ['steps', 'checkpoints', 'minings'],
-  evaluate: ['evaluations'],
-};
-
-/** What a phase leaves in the run folder beside its rows. */
-const FILES_OF = {
-  label: [],
-  'train-probe': ['probes'],
-  'train-generator': ['checkpoints'],
-  evaluate: ['results.json', 'report.html'],
-} as const satisfies Readonly<Record<Phase, readonly string[]>>;
 
 function requireRelative(path: string): void {
   if (isAbsolute(path))

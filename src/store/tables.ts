@@ -131,9 +131,9 @@ export type Tables = ReturnType<typeof openTables>;
 
 export function openTables(database: Database.Database) {
   const version = database.pragma('user_version', { simple: true }) as number;
-  const absent = READABLE_VERSIONS.get(version) ?? {};
+  const older = READABLE_VERSIONS.get(version);
   const table = <Row extends object>(name: string, columns: Columns<Row>, key: readonly (keyof Row & string)[]) =>
-    new Table(database, name, columns, key, absent[name]);
+    new Table(database, name, columns, key, older ? { absent: older[name] ?? [] } : null);
   return {
     run: table('run', RUN, ['seed']),
     batches: table('batches', BATCHES, ['phase', 'arm', 'batch']),
