@@ -49,10 +49,12 @@ export function checkVocabulary(model: Readonly<Record<string, unknown>>, refuse
   }
   if (vocab === null || typeof vocab !== 'object' || Array.isArray(vocab) || type === 'Unigram')
     return refuse('model.vocab is not the vocabulary of such a model');
-  const ids = new Map<string, number>(Object.entries(vocab));
+  const ids = new Map<string, number>();
   let largestId = -1;
-  for (const [text, id] of ids) {
+  for (const text of Object.keys(vocab)) {
+    const id = (vocab as Readonly<Record<string, unknown>>)[text];
     if (!isTokenId(id)) return refuse(`model.vocab: ${quoted(text)} has the id ${quoted(id)}: ${ID_RULE}`);
+    ids.set(text, id);
     if (id > largestId) largestId = id;
   }
   const taken = new Uint8Array(largestId + 1);
