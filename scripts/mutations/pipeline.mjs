@@ -182,7 +182,7 @@ export const PIPELINE = [
   },
   {
     file: 'src/pipeline/attempts.ts',
-    tests: ['src/pipeline/attempts.test.ts', ...REWARD],
+    tests: REWARD,
     changes: [
       ["status === 'cut_off' ? 'fail'", "status === 'cut_off' ? 'pass'"],
       ["status === 'error' ? 'error' :", "status === 'error' ? 'fail' :"],

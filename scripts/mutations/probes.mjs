@@ -159,7 +159,6 @@ export const PROBES = [
     changes: [
       ['ranked.find(({ candidate }) => !taken.has(candidate.name)) ?? ranked[0]!', 'ranked[0]!'],
       ['const resampled = member > 0;', 'const resampled = false;'],
-      ['memberSeed(this.#input.seed, member)', 'memberSeed(this.#input.seed, 0)'],
       ['[...train, ...validation]);\n    const specOf', '[...train]);\n    const specOf'],
       [
         'fitChoice(this.#labels, chosen, [...train, ...validation])',

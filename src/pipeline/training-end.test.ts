@@ -67,6 +67,8 @@ describe('an arm’s training', () => {
     expect(ended([SILENT, SILENT, SILENT], '{reward: probe}')).toMatchObject({ status: 'collapsed', evaluatedStep: 0 });
     expect(evaluatedCheckpoint(run([SILENT, SILENT, SILENT], '{reward: probe}'), 'mine')).toBeNull();
     expect(ended(silent, '{reward: probe, train: {noSignalStop: 4}}')).toMatchObject({ status: 'finished' });
+    const longer = [...silent, SILENT];
+    expect(ended(longer, '{reward: probe, train: {noSignalStop: 4}}')).toMatchObject({ status: 'collapsed' });
   });
 
   test('that earned a reward of 0 or 1 in full has not collapsed; one that earned another reward has', () => {

@@ -48,6 +48,24 @@ describe('comparison with baselines', () => {
     expect(overLength.estimate).toBeCloseTo(auroc(inBand, logits) - 0.5, 12);
   });
 
+  test('the figure of several runs is the mean of theirs, whatever their sizes', () => {
+    const small = run(0)
+      .slice(0, 60)
+      .map((row) => ({ ...row, probeLogit: -row.probeLogit }));
+    const area = auroc(inBand.slice(0, 60), logits.slice(0, 60));
+    const { probe } = compareWithBaselines([run(0), small], 1);
+    expect(probe).toBeCloseTo((auroc(inBand, logits) + (1 - area)) / 2, 12);
+  });
+
+  test('runs are drawn from apart: the interval of two alike is narrower than that of one, around the same lead', () => {
+    const one = compareWithBaselines([run(0)], 1).overLength;
+    const two = compareWithBaselines([run(0), run(1000)], 1).overLength;
+    const width = ({ interval: [low, high] }: typeof one) => high - low;
+    expect(width(two) / width(one)).toBeGreaterThan(0.5);
+    expect(width(two) / width(one)).toBeLessThan(0.9);
+    expect((two.interval[0] + two.interval[1]) / 2).toBeCloseTo(one.estimate, 1);
+  });
+
   test("runs' logits are not compared with each other", () => {
     const { probe } = compareWithBaselines([run(0), run(1000)], 1);
     expect(probe).toBeCloseTo(auroc(inBand, logits), 12);

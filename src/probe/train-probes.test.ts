@@ -8,7 +8,7 @@ import { deriveSeed } from '../metrics/random.js';
 import { PLANTED_ATTEMPTS, PLANTED_BAND, plantedTasks, standInReference } from '../../tests/planted-tasks.js';
 import type { FeatureSpec } from './features.js';
 import { compareWithBaselines } from './held-out.js';
-import { scoreTexts } from './probe.js';
+import { bandLogitsOfTexts, scoreTexts } from './probe.js';
 import { loadProbe, saveProbe } from './probe-file.js';
 import { trainProbes } from './train-probes.js';
 import type { ProbeInput, ProbeSettings, TrainedProbes } from './train-probes.js';
@@ -79,12 +79,24 @@ describe('training', () => {
     expect(again.parts).toEqual(parts);
     expect(again.probe.head).toEqual(probe.head);
     expect(again.card.baselines).toEqual(card.baselines);
-    // What trains does have a part.
-    const learnt = input.tasks.map((task, row) =>
-      parts[row] === 'train' ? { ...task, passes: otherCount(task.passes) } : task,
-    );
-    const other = (await trainProbes({ ...input, tasks: learnt }, { ...settings, members: 1 })).members[0]!;
-    expect(other.probe.head.weights).not.toEqual(probe.head.weights);
+    // What trains and what chooses do have a part: the choice is fitted to both.
+    for (const part of ['train', 'validation']) {
+      const learnt = input.tasks.map((task, row) =>
+        parts[row] === part ? { ...task, passes: otherCount(task.passes) } : task,
+      );
+      const other = (await trainProbes({ ...input, tasks: learnt }, { ...settings, members: 1 })).members[0]!;
+      expect(other.probe.head.weights).not.toEqual(probe.head.weights);
+    }
+  });
+
+  test('probes that read other features are scored together as each is alone', async () => {
+    const probes = trained.members.map(({ probe }) => probe);
+    const texts = input.tasks.slice(0, 5).map(({ text }) => text);
+    const alone = await Promise.all(probes.map(async (probe) => (await scoreTexts(reference, [probe], texts))[0]!));
+    expect(probes[0]!.spec).not.toEqual(probes[1]!.spec);
+    expect(await scoreTexts(reference, probes, texts)).toEqual(alone);
+    const byText = texts.map((_, i) => alone.map((own) => own[i]!));
+    expect(await bandLogitsOfTexts(reference, probes, texts)).toEqual(byText);
   });
 
   test('a task has no part in its own out-of-fold prediction', async () => {
