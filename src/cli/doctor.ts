@@ -32,7 +32,7 @@ function describe({ ready, versions, parts }: Diagnosis): string[] {
     '',
     ...alignColumns(parts.flatMap(describePart)),
     '',
-    ready ? 'The default run can work: npm start' : `The default run cannot work yet: ${unready.join(', ')}`,
+    ready ? 'The default run can work: propel run' : `The default run cannot work yet: ${unready.join(', ')}`,
   ];
 }
 

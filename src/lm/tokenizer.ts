@@ -5,6 +5,7 @@ import type { PreTrainedTokenizer } from '@huggingface/transformers';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
 import { readEndTokens } from './end-tokens.js';
+import { requireOneRuntime } from './one-runtime.js';
 
 /** How a model is asked: `auto` puts the text into a user's turn where the model has a chat template, `never` leaves it as it is. */
 export const CHAT_SETTINGS = ['auto', 'never'] as const;
@@ -58,6 +59,7 @@ export class Tokenizer {
       .looseObject({ add_bos_token: z.unknown() })
       .safeParse(readJson(join(path, 'tokenizer_config.json')));
     // Loaded here, because loading it takes as long as everything else that a command starts with.
+    requireOneRuntime();
     const { AutoTokenizer, env } = await import('@huggingface/transformers');
     env.allowRemoteModels = false;
     env.localModelPath = dirname(path);
