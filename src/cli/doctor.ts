@@ -34,7 +34,7 @@ function describe({ ready, versions, parts, run }: Diagnosis): string[] {
     '',
     ...alignColumns([...parts, ...(run ? [run] : [])].flatMap(describePart)),
     '',
-    ready ? 'The default run can work: npm start' : `The default run cannot work yet: ${unready.join(', ')}`,
+    ready ? 'The default run can work: propel run' : `The default run cannot work yet: ${unready.join(', ')}`,
   ];
 }
 

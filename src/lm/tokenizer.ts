@@ -10,6 +10,7 @@ import { NAMED_TOKENS, readTokenizerConfig, TOKENIZER_ABSENT } from './tokenizer
 import type { TokenizerConfig } from './tokenizer-config.js';
 import { parseTokenizer } from './tokenizer-file.js';
 import type { AddedToken, TokenizerFile } from './tokenizer-file.js';
+import { requireOneRuntime } from './one-runtime.js';
 
 /** How a model is asked: `auto` puts the text into a user's turn where the model has a chat template, `never` leaves it as it is. */
 export const CHAT_SETTINGS = ['auto', 'never'] as const;
@@ -83,6 +84,7 @@ export class Tokenizer {
       additional_special_tokens: [],
     };
     // Loaded here, because loading it takes as long as everything else that a command starts with.
+    requireOneRuntime();
     const { PreTrainedTokenizer } = await import('@huggingface/transformers');
     let tokenizer: PreTrainedTokenizer;
     try {

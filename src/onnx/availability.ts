@@ -1,7 +1,7 @@
 /** Whether what an execution provider loads at run time is installed, found out before ONNX Runtime tries and complains on stderr. */
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { EXECUTION_PROVIDERS } from './session.js';
 import type { ExecutionProvider } from './session.js';
 
@@ -22,8 +22,8 @@ export function missingLibrary(provider: ExecutionProvider): string | null {
   if (provider === 'cuda') {
     if (process.platform === 'darwin') return 'CUDA does not exist on macOS';
     if (!bindingFolders().some((folder) => existsSync(join(folder, CUDA_LIBRARY)))) {
-      const install = 'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12';
-      return `the CUDA libraries of onnxruntime-node are not installed: run ${install}`;
+      const script = relative(process.cwd(), join(runtimeFolder(), 'script', 'install.js'));
+      return `the CUDA libraries of onnxruntime-node are not installed: run node ${script} --onnxruntime-node-install=cuda12`;
     }
   }
   if (provider === 'webgpu' && process.platform === 'linux' && !loadable(VULKAN_LOADER)) {
@@ -34,10 +34,14 @@ export function missingLibrary(provider: ExecutionProvider): string | null {
 
 /** The folders of onnxruntime-node's binding for this platform; one for each Node-API version. */
 function bindingFolders(): string[] {
-  const main = createRequire(import.meta.url).resolve('onnxruntime-node');
-  const binaries = join(dirname(dirname(main)), 'bin');
+  const binaries = join(runtimeFolder(), 'bin');
   if (!existsSync(binaries)) return [];
   return readdirSync(binaries).map((version) => join(binaries, version, process.platform, process.arch));
+}
+
+/** Of onnxruntime-node; where this package is a dependency it may lie beside it. */
+function runtimeFolder(): string {
+  return dirname(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')));
 }
 
 /** Whether the dynamic loader finds a library: Node refuses one that is no addon, but only once it has been found. */
