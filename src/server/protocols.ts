@@ -1,6 +1,6 @@
 /** What the server's routes take and give: OpenRLHF's remote reward, and our own with three kinds of result. */
 import { z } from 'zod';
-import type { SpecialTokens } from './completion.js';
+import type { SpecialTokens } from '../domain/special-tokens.js';
 import type { ItemResult, RewardItem } from './reward-service.js';
 
 /** The request cannot be served as it is: status 400. */

@@ -1,8 +1,8 @@
-/** The completion in what a trainer sends: without its prompt, and without the special tokens that end it. */
+/** What a model wrote, in a raw decode of it: without its prompt, and without the special tokens at its ends. */
 
 /** As the vocabularies of the families write them: `<|im_end|>`, DeepSeek's `<｜end▁of▁sentence｜>`, `</s>`, `[EOS]`. */
 const USUAL =
-  String.raw`<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>` +
+  String.raw`<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn|end_of_utterance|EOS|EOT|PAD)>` +
   String.raw`|\[(?:BOS|EOS|PAD|UNK)\]`;
 const LONGEST_USUAL = 48;
 
@@ -29,6 +29,12 @@ export class SpecialTokens {
       if (special === null) return text.slice(0, end);
       end -= tail.length - special.index;
     }
+  }
+
+  /** An answer between the special tokens of its beginning and its end. */
+  withoutEnds(text: string): string {
+    const start = this.#leading(text).at(-1)!;
+    return this.withoutEnd(text.slice(start));
   }
 
   /**
@@ -81,3 +87,6 @@ function afterSpace(text: string, from: number, space: string): number {
 function isSpace(character: string): boolean {
   return /\s/.test(character);
 }
+
+/** Those of all families. */
+export const USUAL_SPECIAL_TOKENS = new SpecialTokens();
