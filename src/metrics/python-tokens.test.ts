@@ -49,4 +49,14 @@ describe('a skeleton', () => {
   test('parameters with a default are variables, not keyword arguments', () => {
     expect(written('def f(x=1):\n    return x')).toBe(written('def f(count=2):\n    return count'));
   });
+
+  test('of text that is no program is there in time linear in it', () => {
+    expect(written("don't")).toBe("v0 ' v1 newline");
+    expect(written('x = """a')).toBe(`v0 = " '' v1 newline`);
+    for (const piece of ["\\'", "'\\", '"""\\', "'a", '0.']) {
+      const started = performance.now();
+      skeleton(piece.repeat(500_000 / piece.length));
+      expect(performance.now() - started).toBeLessThan(3000);
+    }
+  });
 });

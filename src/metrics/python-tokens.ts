@@ -6,13 +6,13 @@ export interface PythonToken {
   readonly text: string;
 }
 
-const STRING = String.raw`[rRbBuUfF]{0,2}(?:"""(?:[^\\]|\\.)*?"""|'''(?:[^\\]|\\.)*?'''|"(?:[^\\"\n]|\\.)*"|'(?:[^\\'\n]|\\.)*')`;
+const STRING_START = String.raw`[rRbBuUfF]{0,2}(?:"""|'''|"|')`;
 const NUMBER = String.raw`0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?[jJ]?`;
 const NAME = String.raw`[\p{ID_Start}_][\p{ID_Continue}]*`;
 const OPERATOR = String.raw`\*\*=?|//=?|<<=?|>>=?|\.\.\.|->|:=|[-+*/%@&|^=!<>]=|\S`;
 const TOKEN = new RegExp(
-  `(?<space>[^\\S\\n]+|\\\\\\n|#[^\\n]*)|(?<newline>\\n)|(?<string>${STRING})|(?<number>${NUMBER})|(?<name>${NAME})|(?<operator>${OPERATOR})`,
-  'gsu',
+  `(?<space>[^\\S\\n]+|\\\\\\n|#[^\\n]*)|(?<newline>\\n)|(?<opening>${STRING_START})|(?<number>${NUMBER})|(?<name>${NAME})|(?<operator>${OPERATOR})`,
+  'syu',
 );
 
 /**
@@ -24,9 +24,15 @@ export function pythonTokens(source: string): PythonToken[] {
   const indentation = [0];
   let brackets = 0;
   let lineStart = true;
-  for (const match of source.matchAll(TOKEN)) {
-    const [text] = match;
-    const { space, newline, string, number, name } = match.groups!;
+  TOKEN.lastIndex = 0;
+  for (let match = TOKEN.exec(source); match !== null; match = TOKEN.exec(source)) {
+    const { space, newline, opening, number } = match.groups!;
+    const string = opening === undefined ? undefined : stringAt(source, match.index, opening);
+    // A quote that opens no string: its prefix is a name, and it stands for itself.
+    const prefix = string === null && opening !== undefined ? /^\w*/.exec(opening)![0] : '';
+    const name = match.groups!['name'] ?? (prefix || undefined);
+    const text = string ?? (string === null ? (name ?? opening![0]!) : match[0]);
+    TOKEN.lastIndex = match.index + text.length;
     if (space !== undefined) continue;
     if (newline !== undefined) {
       if (brackets === 0 && !lineStart) tokens.push({ kind: 'newline', text: '' });
@@ -37,7 +43,7 @@ export function pythonTokens(source: string): PythonToken[] {
       lineStart = false;
       indent(tokens, indentation, match.index - (source.lastIndexOf('\n', match.index - 1) + 1));
     }
-    if (string !== undefined) tokens.push({ kind: 'string', text });
+    if (typeof string === 'string') tokens.push({ kind: 'string', text });
     else if (number !== undefined) tokens.push({ kind: 'number', text });
     else if (name !== undefined) tokens.push({ kind: 'name', text });
     else {
@@ -49,6 +55,23 @@ export function pythonTokens(source: string): PythonToken[] {
   if (!lineStart) tokens.push({ kind: 'newline', text: '' });
   indent(tokens, indentation, 0);
   return tokens;
+}
+
+/**
+ * The string that begins with `opening`, prefix and quotes, at `start`; null where it does not end. Of those one with a backslash goes on
+ * to where it had to end, all the same: else every quote within would be followed to there anew.
+ */
+function stringAt(source: string, start: number, opening: string): string | null {
+  const quote = opening.replace(/^\w*/, '');
+  let isEscaped = false;
+  for (let at = start + opening.length; ; at++) {
+    if (at >= source.length || (quote.length === 1 && source[at] === '\n'))
+      return isEscaped ? source.slice(start, Math.min(at, source.length)) : null;
+    if (source.startsWith(quote, at)) return source.slice(start, at + quote.length);
+    if (source[at] !== '\\') continue;
+    isEscaped = true;
+    at += 1;
+  }
 }
 
 function indent(tokens: PythonToken[], indentation: number[], width: number): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SpecialTokens } from './completion.js';
+import { SpecialTokens } from '../domain/special-tokens.js';
 import { BadRequest, readJson, readOpenRlhf } from './protocols.js';
 
 describe('a body', () => {

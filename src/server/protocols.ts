@@ -1,7 +1,7 @@
 /** What the server's routes take and give: OpenRLHF's remote reward, and our own with three kinds of result. */
 import { z } from 'zod';
 import { parseJsonWithin } from '../bounded-json.js';
-import type { SpecialTokens } from './completion.js';
+import type { SpecialTokens } from '../domain/special-tokens.js';
 import type { ItemResult, RewardItem } from './reward-service.js';
 
 /** The request cannot be served as it is: status 400. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { RunError } from '../errors.js';
 import { hasKey } from './api-key.js';
 import { announcesMore, BodyTooLarge, discardBody, Disconnected, readBody } from './body.js';
-import { SpecialTokens } from './completion.js';
+import { SpecialTokens } from '../domain/special-tokens.js';
 import { createMetrics, type ServerMetrics } from './metrics.js';
 import { BadRequest, readJson, readOpenRlhf, readOwn, writeOpenRlhf } from './protocols.js';
 import { Overloaded, RewardService, type ItemResult, type RewardItem } from './reward-service.js';

@@ -3,7 +3,8 @@ import { runCalls } from './grading.js';
 import { MAX_LITERAL_LENGTH, tryParseArguments, tryParseLiteral, type Arguments } from './literal.js';
 import { withoutCall } from './notation.js';
 import type { Grader } from './task.js';
-import { pythonSource, type PythonValue } from './value.js';
+import { pythonSource } from './value-text.js';
+import type { PythonValue } from './value.js';
 
 /** Stands for the program while arguments are evaluated, and returns them. */
 const RECORDER = 'def f(*args, **kwargs):\n    return args, kwargs\n';

@@ -152,6 +152,17 @@ describe('a bad file', () => {
     ['a missing field', '{"snippet": "def f(x): return x", "output": "1"}\n', 'line 1: field input: '],
     ['a field of another type', '{"code": "def f(x): return x", "input": 1, "output": "1"}\n', 'line 1: field input: '],
     ['a row that is no object', '[1]\n', 'line 1: '],
+    ['a row without an end', ' '.repeat((64 << 20) + 1), 'line 1: longer than 64 MiB; give one row a line'],
+    [
+      'more inputs than a program is run on',
+      `{"snippet": "def f(x): return x", "inputs": [${'"1",'.repeat(1000)}"1"], "outputs": ["1"]}\n`,
+      'line 1: field inputs: at most 1000',
+    ],
+    [
+      'more imports than a program has',
+      `{"snippet": "def f(x): return x", "input": "1", "output": "1", "imports": [${'"a",'.repeat(1000)}"b"]}\n`,
+      'line 1: field imports: at most 1000 import statements',
+    ],
     ['bytes that are no text', Uint8Array.of(0x7b, 0xff, 0xfe, 0x0a), 'is not UTF-8 text'],
   ])('is one clear line: %s', async (_, content, message) => {
     const error: unknown = await check(content).catch((thrown: unknown) => thrown);

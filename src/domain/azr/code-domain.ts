@@ -1,5 +1,6 @@
 /** The code domain: short Python programs, checked by a sandbox and graded on the host. */
 import type { Domain } from '../domain.js';
+import { USUAL_SPECIAL_TOKENS } from '../special-tokens.js';
 import { codeF } from './code-f.js';
 import { codeI } from './code-i.js';
 import { codeO } from './code-o.js';
@@ -37,7 +38,7 @@ export function createCodeDomain(settings: CodeDomainSettings, topics: TopicRule
     async grade(task, texts, sandbox) {
       const type = taskType(task.type);
       const grader = { sandbox, limits: settings.limits };
-      const answers = texts.map((text) => notation.readAnswer(text, type.answer));
+      const answers = texts.map((text) => notation.readAnswer(USUAL_SPECIAL_TOKENS.withoutEnds(text), type.answer));
       return gradeEach(answers, grader, (answer) => type.grade(task, answer, grader), 'fail');
     },
   };

@@ -138,7 +138,19 @@ describe('the check of code_f', () => {
     expect(await outcomeOf(withMessage('it ends in 123456'), increment)).toBe(
       'telling_message: the message holds a hidden output',
     );
+    expect(await outcomeOf(withMessage('it is\nlambda x: x + 1'), increment)).toBe(
+      'telling_message: the message holds code',
+    );
     expect(JSON.parse(await outcomeOf(withMessage('each gets 1 more'), increment)).message).toBe('each gets 1 more');
+    expect(JSON.parse(await outcomeOf(withMessage('lambda\nis: a letter'), increment)).outputs).toEqual([
+      '6',
+      '9',
+      '1',
+      '123456',
+    ]);
+    const started = performance.now();
+    await outcomeOf(withMessage('lambda '.repeat(40_000)), increment);
+    expect(performance.now() - started).toBeLessThan(3000);
   });
 
   it('bounds what the solver must read', async () => {

@@ -127,13 +127,18 @@ function keepInputs(
 function tellingMessage(task: InductionTask): Fault | null {
   const { message } = task;
   const fault = (what: string): Fault => ({ outcome: 'telling_message', detail: `the message holds ${what}` });
-  if (/\bdef\s+\w+\s*\(|\blambda\b[^\n]*:/.test(message)) return fault('code');
+  if (/\bdef\s+\w+\s*\(/.test(message) || message.split('\n').some(holdsLambda)) return fault('code');
   const outputs = checkedOutputs(task);
   const shown = new Set(outputs.slice(0, task.shown));
   const told = outputs
     .slice(task.shown)
     .some((output) => output.length >= TELLING_LENGTH && message.includes(output) && !shown.has(output));
   return told ? fault('a hidden output') : null;
+}
+
+function holdsLambda(line: string): boolean {
+  const start = line.search(/\blambda\b/);
+  return start !== -1 && line.includes(':', start);
 }
 
 function shownPairs(task: InductionTask): { readonly input: string; readonly output: string }[] {

@@ -45,6 +45,13 @@ describe('code_o', () => {
     }
   });
 
+  it('takes off the special tokens that a server left on an answer', async () => {
+    const sandbox = createFakeSandbox(() => '');
+    const answers = ["```output\n'canary-7f3a91'\n```<|im_end|>", "<answer>'canary-7f3a91'</answer></s><pad>"];
+    expect(await fenced.grade(task, answers, sandbox)).toEqual(['pass', 'pass']);
+    expect(await doctest.grade(task, [`${CANARY}</s>`, `<s> ${CANARY}\n`], sandbox)).toEqual(['pass', 'pass']);
+  });
+
   it('grades by literal equality, without the sandbox', async () => {
     const checked = { ...task, output: "{'a': 1, 'b': (2,)}" };
     const sandbox = createFakeSandbox(() => '0');

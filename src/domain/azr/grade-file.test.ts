@@ -90,6 +90,23 @@ describe('grading a file', () => {
     expect(results[0]?.verdicts).toEqual(['pass', 'fail', 'pass']);
   });
 
+  it('takes an answer without the special tokens of a raw decode', async () => {
+    const block = 'Result:\n```output\n[1, 1]\n```';
+    const ends = [
+      '<|im_end|>',
+      '</s>',
+      '\n<|endoftext|>',
+      '<|eot_id|>\n',
+      '<｜end▁of▁sentence｜>',
+      '<end_of_turn><pad><pad>',
+    ];
+    const answers = [...ends.flatMap((end) => [`${block}${end}`, `[1, 1]${end}`]), '<pad> [1, 1]</s>'];
+    const report = await grade('code_o', [echo('[1, 1]')], [{ id: 0, answers }]);
+    expect(report.verdicts).toEqual({ pass: answers.length, fail: 0, error: 0 });
+    const text = await grade('code_o', [echo("'</s>'")], [{ id: 0, answers: ["'</s>'", "'</s>'</s>", "''</s>"] }]);
+    expect(text.results[0]?.verdicts).toEqual(['pass', 'pass', 'fail']);
+  });
+
   it('runs inputs with the program, in CRUXEval’s fields too, whose function may have any name', async () => {
     const sandbox = createFakeSandbox((_, input) => input);
     const { results } = await grade(

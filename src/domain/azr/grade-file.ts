@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { RunError, UserError } from '../../errors.js';
 import { wilsonInterval, type Interval } from '../../metrics/interval.js';
 import type { Limits, Sandbox } from '../../sandbox/sandbox.js';
+import { USUAL_SPECIAL_TOKENS } from '../special-tokens.js';
 import { mapBounded } from './bounded.js';
 import { taskType } from './code-domain.js';
 import { fenced } from './fenced.js';
@@ -161,7 +162,7 @@ async function countAnswers(
   return count;
 }
 
-/** An answer may stand alone, or among other text as a solver's answer does in a run. */
+/** An answer may stand alone, or among other text as a solver's answer does in a run; its end token may stand behind it. */
 async function gradeRow(
   { id, answers }: AnswersRow,
   { task, fault }: GradableTask,
@@ -170,7 +171,10 @@ async function gradeRow(
   const reasons = new Set(fault === null ? [] : [fault]);
   const type = taskType(task.type);
   const verdicts = await gradeEach(
-    answers.map((text) => fenced.readAnswer(text, type.answer) ?? text),
+    answers.map((text) => {
+      const written = USUAL_SPECIAL_TOKENS.withoutEnds(text);
+      return fenced.readAnswer(written, type.answer) ?? written;
+    }),
     grader,
     async (answer): Promise<GradeVerdict> => {
       if (fault !== null) return 'error';

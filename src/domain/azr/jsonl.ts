@@ -8,9 +8,12 @@ export interface JsonLine {
   readonly value: unknown;
 }
 
+/** Longest row, in UTF-16 units. */
+const MAX_ROW = 64 << 20;
+
 /**
  * The rows of a JSON Lines file in UTF-8; empty lines are passed over.
- * @throws {UserError} for a file that cannot be read, a line that is not JSON, a last line that is cut off, a file without rows
+ * @throws {UserError} for a file that cannot be read, a line that is not JSON or too long, a last line that is cut off, a file without rows
  */
 export async function* readJsonLines(path: string): AsyncGenerator<JsonLine> {
   let line = 0;
@@ -39,14 +42,22 @@ function parseRow(path: string, line: number, text: string, ended: boolean): unk
 async function* readLines(path: string): AsyncGenerator<{ readonly text: string; readonly ended: boolean }> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest: string[] = [];
+  let length = 0;
+  let line = 1;
   try {
     for await (const chunk of createReadStream(path) as AsyncIterable<Uint8Array>) {
       const pieces = decoder.decode(chunk, { stream: true }).split('\n');
       for (const piece of pieces.slice(0, -1)) {
         yield { text: rest.join('') + piece, ended: true };
         rest = [];
+        length = 0;
+        line += 1;
       }
-      rest.push(pieces.at(-1) ?? '');
+      const last = pieces.at(-1) ?? '';
+      rest.push(last);
+      length += last.length;
+      if (length > MAX_ROW)
+        throw new UserError(`${path}, line ${line}: longer than ${MAX_ROW >> 20} MiB; give one row a line`);
     }
     rest.push(decoder.decode());
   } catch (cause) {

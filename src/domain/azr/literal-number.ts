@@ -8,11 +8,16 @@ export const NUMBER = new RegExp(
   'y',
 );
 
+/** Shared, as texts may hold hundreds of thousands of them. */
+const DIGIT_VALUES = Array.from({ length: 10 }, (_, digit): PythonValue => ({ type: 'int', value: BigInt(digit) }));
+
 /**
  * The value of a token that `NUMBER` matched.
  * @throws {SyntaxError} for leading zeros or too many digits
  */
 export function decodeNumber(token: string): PythonValue {
+  const digit = token.length === 1 ? DIGIT_VALUES[Number(token)] : undefined;
+  if (digit !== undefined) return digit;
   const text = token.replaceAll('_', '');
   if (/^0[xob]/i.test(text)) return { type: 'int', value: BigInt(text.toLowerCase()) };
   if (/j$/i.test(text)) return { type: 'complex', real: 0, imaginary: Number(text.slice(0, -1)) };

@@ -1,22 +1,8 @@
 /** The recursive-descent reader of Python literals behind `literal.ts`. */
+import { LiteralCursor, LiteralError } from './literal-cursor.js';
 import { decodeNumber, negate, NUMBER, toReal } from './literal-number.js';
 import { decodeBytes, decodeText, rawBytes } from './literal-text.js';
 import { isHashable, lastOfEachKey, unique, type PythonValue } from './value.js';
-
-/** Longest text read, in UTF-16 units, and deepest nesting of brackets (CPython's own bound). */
-export const MAX_LITERAL_LENGTH = 4 << 20;
-const MAX_LITERAL_DEPTH = 200;
-
-/** A text that is not a literal: why, and where (UTF-16 units from the start). */
-export class LiteralError extends Error {
-  readonly position: number;
-
-  constructor(message: string, position: number) {
-    super(`${message} at character ${position + 1}`);
-    this.name = 'LiteralError';
-    this.position = position;
-  }
-}
 
 /** The arguments of a call, `f(1, 'a', k=[2])`, all of them literals. */
 export interface Arguments {
@@ -33,14 +19,10 @@ interface Operand {
   readonly form: 'number' | 'signed' | 'other';
 }
 
+/** Deepest nesting of brackets: CPython's own bound. */
+const MAX_LITERAL_DEPTH = 200;
 const STRING_START = /(?:[rR][bB]?|[bB][rR]?|[uU])?(?:'''|"""|'|")/y;
 const NAME = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
-/** Blanks within brackets, where a line break means nothing, and outside them. */
-const BLANKS_INSIDE = /(?:[ \t\f\n]+|\\\n|#[^\n]*)*/y;
-const BLANKS_OUTSIDE = /(?:[ \t\f]+|\\\n(?!$)|#[^\n]*)*/y;
-/** No blank starts with another character past '#'. */
-const HASH = 0x23;
-const BACKSLASH = 0x5c;
 const KEYWORDS = new Set(
   (
     'False None True and as assert async await break class continue def del elif else except finally for from global if ' +
@@ -49,46 +31,47 @@ const KEYWORDS = new Set(
 );
 
 /** Reads one text, once. */
-export class LiteralReader {
-  readonly #text: string;
-  #position = 0;
-  #depth = 0;
-
-  constructor(text: string) {
-    if (text.length > MAX_LITERAL_LENGTH) throw new LiteralError('text too long', MAX_LITERAL_LENGTH);
-    if (!text.isWellFormed() || text.includes('\0')) throw new LiteralError('text that Python cannot read', 0);
-    this.#text = text.replace(/\r\n?/g, '\n');
-  }
-
+export class LiteralReader extends LiteralCursor {
   readExpression(): PythonValue {
-    this.#match(/[ \t]*/y);
-    const emptyLines = this.#match(/(?:[ \t\f]*(?:#[^\n]*)?\n)*/y);
-    if (emptyLines !== '' && this.#looksLike(/[ \t]/y)) this.#fail('unexpected indentation');
+    this.match(/[ \t]*/y);
+    this.beginLine();
     const first = this.#operand().value;
-    const value = this.#peek(',') ? this.#tuple(first, () => this.#atEnd() || this.#peek('\n')) : first;
-    this.#match(/(?:\n|[ \t\f]|#[^\n]*)*/y);
-    if (!this.#atEnd()) this.#fail('unexpected text');
+    const value = this.peek(',') ? this.#tuple(first, () => this.atEnd() || this.peek('\n')) : first;
+    this.skipBlanks();
+    if (this.text[this.position] === '\n') {
+      this.position += 1;
+      this.beginLine();
+    }
+    if (!this.atEnd()) this.fail('unexpected text');
     return value;
   }
 
   readArguments(): Arguments {
     const positional: PythonValue[] = [];
     const keywords = new Map<string, PythonValue>();
-    this.#depth = 1;
-    while ((this.#skipBlanks(), !this.#atEnd())) {
-      const keyword = this.#match(/[\p{XID_Start}_]\p{XID_Continue}*(?=[ \t\f\n]*=(?!=))/uy)?.normalize('NFKC');
-      if (keyword !== undefined) {
-        if (KEYWORDS.has(keyword) || keywords.has(keyword)) this.#fail(`bad keyword ${keyword}`);
-        this.#expect('=');
+    this.depth = 1;
+    while ((this.skipBlanks(), !this.atEnd())) {
+      const keyword = this.#keyword();
+      if (keyword !== null) {
+        if (KEYWORDS.has(keyword) || keywords.has(keyword)) this.fail(`bad keyword ${keyword}`);
         keywords.set(keyword, this.#operand().value);
       } else {
-        if (keywords.size > 0) this.#fail('positional argument after a keyword');
+        if (keywords.size > 0) this.fail('positional argument after a keyword');
         positional.push(this.#operand().value);
       }
-      if ((this.#skipBlanks(), this.#atEnd())) break;
-      this.#expect(',');
+      if ((this.skipBlanks(), this.atEnd())) break;
+      this.expect(',');
     }
     return { positional, keywords: [...keywords] };
+  }
+
+  /** The name before `=`, which is consumed with it; null when none stands here. */
+  #keyword(): string | null {
+    const start = this.position;
+    const name = this.match(NAME);
+    if (name !== undefined && this.take('=') && this.text[this.position] !== '=') return name.normalize('NFKC');
+    this.position = start;
+    return null;
   }
 
   /** signed number | signed real ± imaginary | any other value */
@@ -99,8 +82,8 @@ export class LiteralReader {
     const right = this.#atom();
     const real = left.form === 'other' ? null : toReal(left.value);
     if (real === null || right.form !== 'number' || right.value.type !== 'complex')
-      return this.#fail('not a complex number');
-    if (!Number.isFinite(real) && left.value.type === 'int') this.#fail('integer too large for a complex number');
+      return this.fail('not a complex number');
+    if (!Number.isFinite(real) && left.value.type === 'int') this.fail('integer too large for a complex number');
     const imaginary = right.value.imaginary;
     // Python converts the real part to a complex number first, hence the sums with zero: -0.0 + 1j is 0+1j.
     const value: PythonValue =
@@ -114,32 +97,32 @@ export class LiteralReader {
     const sign = this.#takeSign();
     const operand = this.#atom();
     if (sign === null) return operand;
-    if (operand.form !== 'number') this.#fail('a sign before something that is not a number');
+    if (operand.form !== 'number') this.fail('a sign before something that is not a number');
     return { value: sign === '-' ? negate(operand.value) : operand.value, form: 'signed' };
   }
 
   #takeSign(): '+' | '-' | null {
-    if (this.#take('+')) return '+';
-    return this.#take('-') ? '-' : null;
+    if (this.take('+')) return '+';
+    return this.take('-') ? '-' : null;
   }
 
   #atom(): Operand {
-    this.#skipBlanks();
-    const start = this.#position;
-    const number = this.#match(NUMBER);
+    this.skipBlanks();
+    const start = this.position;
+    const number = this.match(NUMBER);
     if (number !== undefined) {
-      if (this.#looksLike(/[\p{XID_Continue}.]/uy)) this.#fail('a malformed number');
+      if (this.looksLike(/[\p{XID_Continue}.]/uy)) this.fail('a malformed number');
       return { value: this.#located(start, () => decodeNumber(number)), form: 'number' };
     }
-    if (this.#looksLike(STRING_START)) return other(this.#strings());
-    if (this.#text.startsWith('...', start)) {
-      this.#position += 3;
+    if (this.looksLike(STRING_START)) return other(this.#strings());
+    if (this.text.startsWith('...', start)) {
+      this.position += 3;
       return other({ type: 'ellipsis' });
     }
-    const name = this.#match(NAME);
+    const name = this.match(NAME);
     if (name !== undefined) return other(this.#named(name, start));
-    for (const bracket of ['(', '[', '{'] as const) if (this.#peek(bracket)) return this.#bracketed(bracket);
-    return this.#fail(this.#atEnd() ? 'unexpected end' : 'not a literal');
+    for (const bracket of ['(', '[', '{'] as const) if (this.peek(bracket)) return this.#bracketed(bracket);
+    return this.fail(this.atEnd() ? 'unexpected end' : 'not a literal');
   }
 
   #named(name: string, start: number): PythonValue {
@@ -150,10 +133,10 @@ export class LiteralReader {
       case 'False':
         return { type: 'bool', value: name === 'True' };
       case 'set':
-        if (this.#take('(')) {
-          this.#depth += 1;
-          this.#expect(')');
-          this.#depth -= 1;
+        if (this.take('(')) {
+          this.depth += 1;
+          this.expect(')');
+          this.depth -= 1;
           return { type: 'set', items: [] };
         }
     }
@@ -161,36 +144,36 @@ export class LiteralReader {
   }
 
   #bracketed(open: '(' | '[' | '{'): Operand {
-    this.#expect(open);
-    this.#depth += 1;
-    if (this.#depth > MAX_LITERAL_DEPTH) this.#fail('nested too deeply');
+    this.expect(open);
+    this.depth += 1;
+    if (this.depth > MAX_LITERAL_DEPTH) this.fail('nested too deeply');
     let operand: Operand;
     if (open === '[') operand = other({ type: 'list', items: this.#items(']') });
     else if (open === '{') operand = other(this.#braces());
     else operand = this.#parentheses();
     // The blanks after the last bracket are those outside it.
-    this.#depth -= 1;
-    this.#position += 1;
+    this.depth -= 1;
+    this.position += 1;
     return operand;
   }
 
   /** Up to the closing bracket, which is left for `#bracketed`. */
   #parentheses(): Operand {
-    if (this.#peek(')')) return other({ type: 'tuple', items: [] });
+    if (this.peek(')')) return other({ type: 'tuple', items: [] });
     const first = this.#operand();
-    if (this.#peek(',')) return other(this.#tuple(first.value, () => this.#peek(')')));
-    if (!this.#peek(')')) this.#fail("')' or ',' expected");
+    if (this.peek(',')) return other(this.#tuple(first.value, () => this.peek(')')));
+    if (!this.peek(')')) this.fail("')' or ',' expected");
     return first;
   }
 
   #braces(): PythonValue {
-    if (this.#peek('}')) return { type: 'dict', entries: [] };
+    if (this.peek('}')) return { type: 'dict', entries: [] };
     const first = this.#hashable();
-    if (!this.#peek(':')) {
+    if (!this.peek(':')) {
       return { type: 'set', items: unique(this.#rest([first], '}', () => this.#hashable())) };
     }
     const entry = (key: PythonValue): [PythonValue, PythonValue] => {
-      this.#expect(':');
+      this.expect(':');
       return [key, this.#operand().value];
     };
     const entries = this.#rest([entry(first)], '}', () => entry(this.#hashable()));
@@ -198,35 +181,35 @@ export class LiteralReader {
   }
 
   #items(close: string): PythonValue[] {
-    if (this.#peek(close)) return [];
+    if (this.peek(close)) return [];
     return this.#rest([this.#operand().value], close, () => this.#operand().value);
   }
 
   /** Adds to `items` what follows the first: `, item` any number of times, and perhaps a last comma; up to `close`. */
   #rest<Item>(items: Item[], close: string, read: () => Item): Item[] {
-    while (this.#take(',')) {
-      if (this.#peek(close)) break;
+    while (this.take(',')) {
+      if (this.peek(close)) break;
       items.push(read());
     }
-    if (!this.#peek(close)) this.#fail(`'${close}' or ',' expected`);
+    if (!this.peek(close)) this.fail(`'${close}' or ',' expected`);
     return items;
   }
 
   #tuple(first: PythonValue, ended: () => boolean): PythonValue {
     const items = [first];
-    while (this.#take(',')) {
-      this.#skipBlanks();
+    while (this.take(',')) {
+      this.skipBlanks();
       if (ended()) break;
       items.push(this.#operand().value);
     }
-    this.#skipBlanks();
-    if (!ended()) this.#fail("',' expected");
+    this.skipBlanks();
+    if (!ended()) this.fail("',' expected");
     return { type: 'tuple', items };
   }
 
   #hashable(): PythonValue {
     const { value } = this.#operand();
-    if (!isHashable(value)) this.#fail(`a ${value.type} cannot be a key`);
+    if (!isHashable(value)) this.fail(`a ${value.type} cannot be a key`);
     return value;
   }
 
@@ -234,9 +217,9 @@ export class LiteralReader {
   #strings(): PythonValue {
     const first = this.#string();
     const parts = [first.value];
-    while ((this.#skipBlanks(), this.#looksLike(STRING_START))) {
+    while ((this.skipBlanks(), this.looksLike(STRING_START))) {
       const next = this.#string();
-      if (next.type !== first.type) this.#fail('bytes joined to a string');
+      if (next.type !== first.type) this.fail('bytes joined to a string');
       parts.push(next.value);
     }
     if (parts.length === 1) return first;
@@ -245,20 +228,20 @@ export class LiteralReader {
   }
 
   #string(): PythonValue & { type: 'str' | 'bytes' } {
-    const start = this.#position;
-    const opening = this.#match(STRING_START) ?? '';
+    const start = this.position;
+    const opening = this.match(STRING_START) ?? '';
     const prefix = /^[a-zA-Z]*/.exec(opening)?.[0].toLowerCase() ?? '';
     const quote = opening.slice(prefix.length);
-    const bodyStart = this.#position;
-    while (!this.#text.startsWith(quote, this.#position)) {
-      const character = this.#text[this.#position];
+    const bodyStart = this.position;
+    while (!this.text.startsWith(quote, this.position)) {
+      const character = this.text[this.position];
       if (character === undefined || (character === '\n' && quote.length === 1)) {
         throw new LiteralError('a string that does not end', start);
       }
-      this.#position += character === '\\' ? 2 : 1;
+      this.position += character === '\\' ? 2 : 1;
     }
-    const body = this.#text.slice(bodyStart, this.#position);
-    this.#position += quote.length;
+    const body = this.text.slice(bodyStart, this.position);
+    this.position += quote.length;
     return this.#located(start, () => {
       if (prefix.includes('b'))
         return { type: 'bytes', value: prefix.includes('r') ? rawBytes(body) : decodeBytes(body) };
@@ -274,48 +257,6 @@ export class LiteralReader {
       if (error instanceof SyntaxError) throw new LiteralError(error.message, start);
       throw error;
     }
-  }
-
-  #skipBlanks(): void {
-    const code = this.#text.charCodeAt(this.#position);
-    if (code > HASH && code !== BACKSLASH) return;
-    this.#match(this.#depth > 0 ? BLANKS_INSIDE : BLANKS_OUTSIDE);
-  }
-
-  #peek(text: string): boolean {
-    this.#skipBlanks();
-    return this.#text.startsWith(text, this.#position);
-  }
-
-  #take(text: string): boolean {
-    if (!this.#peek(text)) return false;
-    this.#position += text.length;
-    return true;
-  }
-
-  #expect(text: string): void {
-    if (!this.#take(text)) this.#fail(`'${text}' expected`);
-  }
-
-  #looksLike(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#position;
-    return pattern.test(this.#text);
-  }
-
-  /** The text that a sticky pattern matches here, consumed. */
-  #match(pattern: RegExp): string | undefined {
-    pattern.lastIndex = this.#position;
-    const match = pattern.exec(this.#text)?.[0];
-    this.#position += match?.length ?? 0;
-    return match;
-  }
-
-  #atEnd(): boolean {
-    return this.#position >= this.#text.length;
-  }
-
-  #fail(message: string): never {
-    throw new LiteralError(message, this.#position);
   }
 }
 

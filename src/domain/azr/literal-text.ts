@@ -45,34 +45,35 @@ export function rawBytes(body: string): Uint8Array {
 }
 
 function decode(body: string, character: (code: number) => string, bytes = false): string {
-  let text = '';
+  const parts: string[] = [];
   let position = 0;
   while (position < body.length) {
     const backslash = body.indexOf('\\', position);
     if (backslash === -1) break;
-    text += body.slice(position, backslash);
+    parts.push(body.slice(position, backslash));
     const letter = body[backslash + 1] ?? '';
     position = backslash + 2;
     const simple = SIMPLE_ESCAPES[letter];
     const width = bytes && letter !== 'x' ? undefined : HEX_WIDTHS[letter];
     if (simple !== undefined) {
-      text += simple;
+      parts.push(simple);
     } else if (width !== undefined) {
       const digits = body.slice(position, position + width);
       if (digits.length < width || !/^[0-9a-fA-F]+$/.test(digits)) throw new SyntaxError(`a cut \\${letter} escape`);
-      text += character(parseInt(digits, 16));
+      parts.push(character(parseInt(digits, 16)));
       position += width;
     } else if (letter >= '0' && letter <= '7') {
       const octal = /^[0-7]{1,3}/.exec(body.slice(backslash + 1, backslash + 4))?.[0] ?? letter;
-      text += character(parseInt(octal, 8));
+      parts.push(character(parseInt(octal, 8)));
       position = backslash + 1 + octal.length;
     } else if (letter === 'N' && !bytes) {
       throw new SyntaxError('\\N{…} escapes are not supported');
     } else {
-      text += `\\${letter}`;
+      parts.push(`\\${letter}`);
     }
   }
-  return text + body.slice(position);
+  parts.push(body.slice(position));
+  return parts.join('');
 }
 
 function assertAscii(body: string): void {
@@ -82,5 +83,5 @@ function assertAscii(body: string): void {
 }
 
 function toBytes(text: string): Uint8Array {
-  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+  return Uint8Array.from(Buffer.from(text, 'latin1'));
 }

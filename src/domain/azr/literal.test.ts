@@ -9,7 +9,8 @@ import {
   tryParseArguments,
   tryParseLiteral,
 } from './literal.js';
-import { pythonRepr, pythonSource, valuesEqual } from './value.js';
+import { pythonRepr, pythonSource } from './value-text.js';
+import { valuesEqual } from './value.js';
 
 interface Fixture {
   readonly python: string;
@@ -111,6 +112,65 @@ describe('the host reader', () => {
     expect(parseLiteral("r'\\N{BULLET}'")).toEqual({ type: 'str', value: '\\N{BULLET}' });
   });
 
+  it('minds lines and their indent as CPython does', () => {
+    for (const text of [
+      '()\n',
+      '()\n  \n',
+      '()\n #c',
+      '()\n \f',
+      ' ()',
+      ' \n()',
+      '\f()',
+      '()\\\n ',
+      '\\\n()',
+      '()\n\\\n\f',
+    ])
+      expect([text, reprOf(text)]).toEqual([text, '()']);
+    for (const text of [
+      '()\n  ',
+      '()\n\n\t',
+      '()\n#c\n ',
+      '\n ()',
+      '\f ()',
+      '()\\',
+      '()\\\n',
+      '()\n\\\n',
+      '()\n()',
+      '#c',
+    ])
+      expect([text, reprOf(text)]).toEqual([text, null]);
+    expect(parseArguments('a # c\n = 1, b \\\n= 2 \\').keywords).toHaveLength(2);
+    // Of an answer the blanks around it are nobody's mistake.
+    expect(literalEqual('()\n  ', '()')).toBe(true);
+  });
+
+  it('takes time linear in what it reads and compares', () => {
+    const bits = '1'.repeat(1_200_000);
+    const hostile: [string, string][] = [
+      ['#\n'.repeat(600_000), '1'],
+      [`[${'#\n'.repeat(600_000)}]`, '[]'],
+      [`1${'\\\n'.repeat(600_000)} `, '1'],
+      [`0x${bits}`, `0x${bits}`],
+      [`-0b${bits}`, `-0b${bits}`],
+      [`[0x${bits}, 1e308]`, `[0x${bits}, 1e308]`],
+      [`${'['.repeat(199)}'${'a'.repeat(1_200_000)}'${']'.repeat(199)}`, '[]'],
+      [`${'{1:'.repeat(199)}'${'a'.repeat(1_200_000)}'${'}'.repeat(199)}`, '{}'],
+      [`'${'\\n'.repeat(600_000)}'`, `'${'\\n'.repeat(600_000)}'`],
+      ['"" '.repeat(400_000), "''"],
+      [`a${' '.repeat(1_200_000)}`, '1'],
+      [`{${"'',".repeat(400_000)}}`, "{''}"],
+    ];
+    for (const [a, b] of hostile) {
+      const started = performance.now();
+      literalEqual(a, b);
+      tryParseArguments(a);
+      expect(performance.now() - started).toBeLessThan(4000);
+    }
+    const huge = parseLiteral(`0x${bits}`);
+    expect(() => pythonRepr(huge)).toThrow('an integer of more than 4300 digits has no repr');
+    expect(pythonSource(huge)).toBe(`0x${bits}`);
+  });
+
   it('reads a megabyte, and stops at its bounds', () => {
     const items = Array.from({ length: 200_000 }, (_, item) => item % 10).join(', ');
     const list = parseLiteral(`[${items}]`);
@@ -119,7 +179,7 @@ describe('the host reader', () => {
     expect(literalEqual(`[${items}]`, `[${items},]`)).toBe(true);
     expect(parseLiteral(`'${'a'.repeat(1 << 20)}'`)).toMatchObject({ type: 'str' });
     expect(parseLiteral(`0x${'f'.repeat(1 << 20)}`)).toMatchObject({ type: 'int' });
-    expect(parseLiteral(`[${' \n'.repeat(1 << 20)}]`)).toEqual({ type: 'list', items: [] });
+    expect(parseLiteral(`[${' \n'.repeat(600_000)}]`)).toEqual({ type: 'list', items: [] });
     expect(parseLiteral(`(${'b"a"'.repeat(200_000)})`)).toMatchObject({ type: 'bytes', value: { length: 200_000 } });
     expect(() => parseLiteral('1'.repeat(MAX_LITERAL_LENGTH + 1))).toThrow('text too long');
     expect(() => parseLiteral('['.repeat(100_000))).toThrow('nested too deeply');

@@ -1,8 +1,10 @@
 /** Python literals on the host, exactly what `ast.literal_eval` takes: answers are data and are never executed. */
-import { LiteralError, LiteralReader, type Arguments } from './literal-reader.js';
+import { LiteralError } from './literal-cursor.js';
+import { LiteralReader, type Arguments } from './literal-reader.js';
 import { valuesEqual, type PythonValue } from './value.js';
 
-export { LiteralError, MAX_LITERAL_LENGTH, type Arguments } from './literal-reader.js';
+export { LiteralError, MAX_LITERAL_LENGTH } from './literal-cursor.js';
+export type { Arguments } from './literal-reader.js';
 
 /**
  * The value of a Python literal, as `ast.literal_eval(text)`. Refused besides: `\N{…}` escapes, surrogates, texts past
@@ -23,7 +25,8 @@ export function tryParseLiteral(text: string): PythonValue | null {
  * @throws {LiteralError} for anything else: unpacking, a positional argument after a keyword, a keyword given twice.
  */
 export function parseArguments(text: string): Arguments {
-  return new LiteralReader(text).readArguments();
+  // Between its brackets a call has them on lines of their own, so that a comment swallows neither.
+  return new LiteralReader(`${text}\n`).readArguments();
 }
 
 /** `parseArguments`, or null where it throws. */

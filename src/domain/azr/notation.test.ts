@@ -159,6 +159,28 @@ describe('a solver’s fenced answer', () => {
     );
   });
 
+  it('may stand in lists and quotes, without what marks them on its lines', () => {
+    expect(read('- ```output\n  [1, 1]\n  ```')).toBe('[1, 1]');
+    expect(read('1. Answer\n2. ```output\n   [1,\n    1]\n   ```')).toBe('[1,\n 1]');
+    expect(read('10) ~~~output\n    [1]\n    ~~~')).toBe('[1]');
+    expect(read('> ```output\n> [1,\n>  2]\n> ```')).toBe('[1,\n 2]');
+    expect(read('>```output\n>[1]\n>```')).toBe('[1]');
+    expect(read('> > ```output\n> >\n> > [1]\n> > ```')).toBe('\n[1]');
+    expect(read('> * ```output\n>   [1]\n>   ```')).toBe('[1]');
+    expect(read('- > ```output\n  > [1]\n  > ```')).toBe('[1]');
+    expect(read('- - + ```output\n      [1]\n      ```\nDone.')).toBe('[1]');
+    expect(read('* ```python\n  def f(x):\n      return x\n  ```', 'python')).toBe('def f(x):\n    return x');
+    expect(read('-\t```python\n\tdef f(x):\n\t\treturn x\n\t```', 'python')).toBe('def f(x):\n\treturn x');
+    expect(read('   ```python\n\tif x:\n   \ty\n   ```', 'python')).toBe(' if x:\n\ty');
+    expect(read('> ```python\n> >>> f(1)\n> ```', 'python')).toBe('>>> f(1)');
+    // A second item begins its block anew; a closing fence is no item.
+    expect(read('- ```output\n  [1]\n- ```output\n  [2]\n  ```')).toBe('[2]');
+    expect(read('```output\n- ```\n```')).toBe('- ```');
+    expect(read('-```output\n[1]\n```')).toBeNull();
+    expect(read('Answer: ```output\n[1]')).toBeNull();
+    expect(read('````md\n> ```output\n> [1]\n> ```\n````')).toBe('[1]');
+  });
+
   it('may lack its label when it is the only block that does', () => {
     expect(read(`The result:\n${block('', '[1]')}`)).toBe('[1]');
     expect(read(`${block('python', 'f([1])')}\ngives\n${block('text', '[1]')}`)).toBe('[1]');
@@ -210,14 +232,29 @@ describe('a solver’s fenced answer', () => {
       '<think>',
       '<answer>',
       'output:',
+      '```markdown\n~~~markdown\n',
+      '> ',
+      '- ',
+      '1. > ```output\n',
+      '- ```output\n  [1]\n  ```\n',
+      '\n',
       '```python\nf = f = ',
       '```python\nfrom a import f, ',
       '```python\nimport a as f\n```\n',
     ];
     for (const piece of hostile) {
+      for (const kind of ['output', 'python'] as const) {
+        const started = performance.now();
+        read(piece.repeat(Math.ceil(1e6 / piece.length)), kind);
+        expect(performance.now() - started).toBeLessThan(2000);
+      }
+    }
+    const wrapped = Array.from({ length: 60_000 }, (_, i) => `${i % 2 ? '```' : '~~~'}markdown\n`).join('');
+    const closed = Array.from({ length: 60_000 }, (_, i) => `${i % 2 ? '~~~' : '```'}\n`).join('');
+    const indented = `${' '.repeat(50_000)}\`\`\`output\n${`${' '.repeat(49_999)}1\n`.repeat(20)}\`\`\``;
+    for (const text of [`${wrapped}[1]\n${closed}`, indented]) {
       const started = performance.now();
-      read(piece.repeat(Math.ceil(1e6 / piece.length)));
-      read(piece.repeat(Math.ceil(1e6 / piece.length)), 'python');
+      read(text);
       expect(performance.now() - started).toBeLessThan(2000);
     }
   });

@@ -2,7 +2,8 @@
 import { seededRandom } from '../../metrics/random.js';
 import type { Arguments } from './literal.js';
 import type { DistinctOutputs } from './settings.js';
-import { pythonSource, type PythonValue } from './value.js';
+import { pythonSource } from './value-text.js';
+import type { PythonValue } from './value.js';
 
 /**
  * `count` calls like the given one, each the text between the brackets of `f(…)`; they follow from `seed` alone.

@@ -13,14 +13,14 @@ export function nameF(code: string): string {
   return names.length !== 1 || definesF(code) ? code : `${code}\nf = ${only}`;
 }
 
-/** Ways to define `f` at the start of a line: what stands within a function or a branch is that one's own. */
+/** Ways to define `f` at the start of a line: what stands within a function or a branch is that one's own. All take linear time. */
 const DEFINITIONS_OF_F = [
   /^(?:async[ \t]+)?def[ \t]+f[ \t]*[([]/m,
   /^class[ \t]+f[ \t]*[([:]/m,
   // f = …, f: Callable = …, g = f = …
-  /^(?:\w+[ \t]*=[ \t]*)*f[ \t]*(?::[^=\n]*)?=(?!=)/m,
+  /^(?:\w+[ \t]*=[ \t]*){0,8}f[ \t]*(?::[^=\n]*)?=(?!=)/m,
   /^(?:from[ \t]+[\w.]+[ \t]+)?import[ \t][^\n]*\bas[ \t]+f\b/m,
-  /^from[ \t]+[\w.]+[ \t]+import[ \t]+(?:[^\n]*[ \t,(])?f[ \t]*(?:[,)#;]|$)/m,
+  /^from[ \t]+[\w.]+[ \t]+import[ \t(](?:[^\n]*[ \t,(])?f[ \t]*(?:[,)#;]|$)/m,
 ];
 
 function definesF(code: string): boolean {

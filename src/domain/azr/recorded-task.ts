@@ -16,6 +16,13 @@ export interface RecordedTask {
   readonly induction: boolean;
 }
 
+/** More import statements than a program has; each is looked for in its text. */
+const MAX_IMPORTS = 1000;
+/** All inputs of a row are one run of its program. */
+const MAX_INPUTS = 1000;
+const texts = z.array(z.string()).nonempty().max(MAX_INPUTS, `at most ${MAX_INPUTS}`);
+const importStatements = z.array(z.string()).max(MAX_IMPORTS, `at most ${MAX_IMPORTS} import statements`).default([]);
+
 const id = z.union([z.string(), z.number()]).nullable().default(null);
 
 /** A row in Absolute Zero's fields. */
@@ -24,16 +31,16 @@ const absoluteZeroRow = z.object({
   snippet: z.string(),
   input: z.string(),
   output: z.string(),
-  imports: z.array(z.string()).default([]),
+  imports: importStatements,
 });
 /** An induction row (code_f) in Absolute Zero's fields: an output an input. */
 const inductionRow = z
   .object({
     id,
     snippet: z.string(),
-    inputs: z.array(z.string()).nonempty(),
-    outputs: z.array(z.string()).nonempty(),
-    imports: z.array(z.string()).default([]),
+    inputs: texts,
+    outputs: texts,
+    imports: importStatements,
   })
   .refine(({ inputs, outputs }) => inputs.length === outputs.length, {
     path: ['outputs'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SpecialTokens } from './completion.js';
+import { SpecialTokens } from './special-tokens.js';
 
 const special = new SpecialTokens();
 const afterPrompt = (text: string, prompt: string): string | null => special.afterPrompt(text, prompt);
@@ -49,12 +49,27 @@ it('ends before special tokens, so that a closing fence closes', () => {
   expect(special.withoutEnd('<eos>')).toBe('');
 });
 
-it.each(['<｜end▁of▁sentence｜>', '<|EOT|>', '<end_of_turn>', '[EOS]', '[PAD]', '<unk>', '</s>'])(
-  '%s ends it',
-  (end) => {
-    expect(special.withoutEnd(`\`\`\`${end}${end}`)).toBe('```');
-  },
-);
+it.each([
+  '<｜end▁of▁sentence｜>',
+  '<|EOT|>',
+  '<|eot_id|>',
+  '<EOT>',
+  '<end_of_utterance>',
+  '<end_of_turn>',
+  '[EOS]',
+  '[PAD]',
+  '<unk>',
+  '</s>',
+])('%s ends it', (end) => {
+  expect(special.withoutEnd(`\`\`\`${end}${end}`)).toBe('```');
+});
+
+it('leaves what stands between those at both ends', () => {
+  expect(special.withoutEnds('<pad><s> [1, 1]</s><pad>')).toBe(' [1, 1]');
+  expect(special.withoutEnds("'<s>'")).toBe("'<s>'");
+  expect(special.withoutEnds('<s></s>')).toBe('');
+  expect(special.withoutEnds('[1]\n')).toBe('[1]\n');
+});
 
 it('is told of the special tokens of a tokenizer of one’s own', () => {
   const own = new SpecialTokens([

@@ -1,9 +1,9 @@
-/** The completion in what a trainer sends: without its prompt, and without the special tokens that end it. */
+/** What a model wrote, in a raw decode of it: without its prompt, and without the special tokens at its ends. */
 import { largest } from '../metrics/extremes.js';
 
 /** As the vocabularies of the families write them: `<|im_end|>`, DeepSeek's `<｜end▁of▁sentence｜>`, `</s>`, `[EOS]`. */
 const USUAL =
-  String.raw`<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>` +
+  String.raw`<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn|end_of_utterance|EOS|EOT|PAD)>` +
   String.raw`|\[(?:BOS|EOS|PAD|UNK)\]`;
 const LONGEST_USUAL = 48;
 
@@ -30,6 +30,12 @@ export class SpecialTokens {
       if (special === null) return text.slice(0, end);
       end -= tail.length - special.index;
     }
+  }
+
+  /** An answer between the special tokens of its beginning and its end. */
+  withoutEnds(text: string): string {
+    const start = this.#leading(text).at(-1)!;
+    return this.withoutEnd(text.slice(start));
   }
 
   /**
@@ -87,3 +93,6 @@ function isSpace(unit: number): boolean {
   if (unit < NO_BREAK_SPACE) return unit === SPACE || (unit >= TAB && unit <= RETURN);
   return /\s/.test(String.fromCharCode(unit));
 }
+
+/** Those of all families. */
+export const USUAL_SPECIAL_TOKENS = new SpecialTokens();
