@@ -294,6 +294,36 @@ describe('a run folder', () => {
     }
   });
 
+  it('that no start begins in: an endpoint, a sandbox or a provider that is not there', () => {
+    const endpoint = [
+      'models.solver=null',
+      'solver.endpoint=http://localhost:1/v1',
+      'solver.model=m',
+      'solver.retries=0',
+    ];
+    for (const [settings, said] of [
+      [endpoint, /solver\.endpoint: http:\/\/localhost:1\/v1 cannot be reached/],
+      [['engine.provider=dml'], /no execution provider is usable/],
+    ] as const) {
+      const before = contentsOf(folder);
+      const ended = propelIn(folder, [
+        'label',
+        '--json',
+        '--out',
+        'a/b/c',
+        ...settings.flatMap((set) => ['--set', set]),
+      ]);
+      expect(errorLine(ended)).toMatch(said);
+      expect(ended.code).not.toBe(0);
+      expect(contentsOf(folder)).toEqual(before);
+    }
+    // What was there before stays.
+    mkdirSync(join(folder, 'mine'));
+    writeFileSync(join(folder, 'mine', 'notes'), '');
+    propelIn(folder, ['label', '--out', 'mine/run', '--set', 'engine.provider=dml']);
+    expect(contentsOf(join(folder, 'mine'))).toEqual(['notes']);
+  });
+
   it('that holds no run', () => {
     mkdirSync(join(folder, 'empty'));
     for (const command of ['report', 'sample']) {

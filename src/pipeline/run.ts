@@ -37,11 +37,15 @@ export async function inWorkspace<Result>(
 ): Promise<Result> {
   await checkModels(options.config);
   const workspace = Workspace.open(options, from);
+  let result: Result;
   try {
-    return await work(workspace);
-  } finally {
-    await workspace.close();
+    result = await work(workspace);
+  } catch (error) {
+    await workspace.close(true);
+    throw error;
   }
+  await workspace.close();
+  return result;
 }
 
 /**

@@ -106,7 +106,7 @@ export class Workspace {
       else store.startRun(run);
       return new Workspace(options, folders, topicRules, store, false);
     } catch (error) {
-      store.close();
+      store.abandon();
       throw error;
     }
   }
@@ -215,13 +215,15 @@ export class Workspace {
     ));
   }
 
-  async close(): Promise<void> {
+  /** @param failed whether the work has failed: then a run that has only just begun leaves nothing behind */
+  async close(failed = false): Promise<void> {
     await Promise.allSettled([
       this.#solver?.then((solver) => solver.close()),
       this.#sandbox?.then((sandbox) => sandbox.close()),
       this.#engine?.then((engine) => engine.close()),
     ]);
-    this.store.close();
+    if (failed) this.store.abandon();
+    else this.store.close();
   }
 }
 

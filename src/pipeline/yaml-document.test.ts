@@ -65,8 +65,7 @@ describe('a file', () => {
 
   it('may come through a pipe', () => {
     const pipe = join(folder, 'pipe');
-    execFileSync('mkfifo', [pipe]);
-    execFileSync('sh', ['-c', `(sleep 0.1; echo 'seed: 3' > ${pipe}) >/dev/null 2>&1 &`]);
+    execFileSync('sh', ['-c', `mkfifo ${pipe}; (sleep 0.1; echo 'seed: 3' > ${pipe}) >/dev/null 2>&1 &`]);
     expect(readYaml(pipe).value).toEqual({ seed: 3 });
   });
 });

@@ -1,8 +1,9 @@
 /** Opening the run store's file: durability settings, the check of its version, starting over. */
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, rmdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { UserError } from '../errors.js';
+import { makeFolder } from './files.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { withStoreErrors } from './sqlite-errors.js';
 
@@ -64,15 +65,13 @@ export function openToRead(folder: string): Database.Database {
   });
 }
 
-/** Throws `UserError` when a file stands in its place or on the way. */
-export function makeRunFolder(folder: string): void {
-  withStoreErrors(folder, () => {
+/** Make a run's folder. @returns the folders that were not there. @throws UserError when a file stands in its place or on the way. */
+export function makeRunFolder(folder: string): string[] {
+  return withStoreErrors(folder, () => {
     try {
-      mkdirSync(folder, { recursive: true });
+      return makeFolder(folder);
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
-      // On a disk that is only for reading, the recursive call reports that a folder does not exist; the plain one says why.
-      if (code === 'ENOENT') mkdirSync(firstMissing(folder));
       if (code !== 'EEXIST' && code !== 'ENOTDIR') throw cause;
       throw new UserError(`${folder} cannot be a run folder, a file stands in its way; choose another with --out`, {
         cause,
@@ -81,9 +80,16 @@ export function makeRunFolder(folder: string): void {
   });
 }
 
-function firstMissing(folder: string): string {
-  const parent = dirname(resolve(folder));
-  return existsSync(parent) ? folder : firstMissing(parent);
+/** Remove folders that were made, as far as they hold nothing. */
+export function removeEmptyFolders(made: readonly string[]): void {
+  for (const folder of made.toReversed()) {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // Somebody has put something there, which stays.
+      return;
+    }
+  }
 }
 
 /** Remove files and folders that the rows of a run no longer name. */

@@ -3,9 +3,9 @@ import type Database from 'better-sqlite3';
 import { isAbsolute, join } from 'node:path';
 import { UserError } from '../errors.js';
 import { changedKeys } from './changed-keys.js';
-import { DATABASE_FILE, makeRunFolder, openToRead, openToWrite, removeOutputs, removeRun } from './database.js';
+import { DATABASE_FILE, removeOutputs } from './database.js';
 import { type Dump, dumpRows } from './dump.js';
-import { lockRunFolder, type RunLock } from './lock.js';
+import { openFolderToRead, openFolderToWrite, type OpenFolder } from './run-folder.js';
 import type {
   AttemptRow,
   BatchKey,
@@ -48,36 +48,42 @@ export class RunStore {
   readonly folder: string;
   readonly #database: Database.Database;
   readonly #tables: Tables;
-  readonly #lock: RunLock | null;
+  readonly #folder: OpenFolder;
 
-  private constructor(folder: string, database: Database.Database, lock: RunLock | null) {
+  private constructor(folder: string, opened: OpenFolder) {
     this.folder = folder;
-    this.#database = database;
-    this.#tables = openTables(database);
-    this.#lock = lock;
+    this.#folder = opened;
+    this.#database = opened.database;
+    this.#tables = openTables(opened.database);
   }
 
   /** Open or make a run folder for writing. Throws `RunLockedError` while another process works in it. */
   static open(folder: string, options: OpenOptions = {}): RunStore {
-    makeRunFolder(folder);
-    const lock = lockRunFolder(folder);
-    try {
-      if (options.fresh) removeRun(folder);
-      return new RunStore(folder, openToWrite(folder), lock);
-    } catch (error) {
-      lock.release();
-      throw error;
-    }
+    return new RunStore(folder, openFolderToWrite(folder, options.fresh ?? false));
   }
 
   /** Open a run folder for reading only, also while a run works in it. */
   static read(folder: string): RunStore {
-    return new RunStore(folder, openToRead(folder), null);
+    return new RunStore(folder, openFolderToRead(folder));
   }
 
   close(): void {
-    this.#database.close();
-    this.#lock?.release();
+    this.#folder.close();
+  }
+
+  /** Close after a failure: a store that this opening has made, and in which nothing was kept, goes with the folders made for it. */
+  abandon(): void {
+    this.#folder.close(this.#isUnused());
+  }
+
+  #isUnused(): boolean {
+    try {
+      const { batches, phases, keptAnswers } = this.#tables;
+      return batches.count({}) + phases.count({}) + keptAnswers.count({}) === 0;
+    } catch {
+      // Where it cannot be read any more, nothing is removed.
+      return false;
+    }
   }
 
   /** All of `work`'s writes, or none. */
