@@ -1,9 +1,9 @@
 /** Opening the run store's file: durability settings, the check of its version, starting over. */
-import { existsSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { UserError } from '../errors.js';
-import { makeFolder } from './files.js';
+import { isThere, makeFolder } from './files.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { withStoreErrors } from './sqlite-errors.js';
 
@@ -48,7 +48,9 @@ export function openToWrite(folder: string): Database.Database {
 export function openToRead(folder: string): Database.Database {
   const path = join(folder, DATABASE_FILE);
   const start = 'start one with propel run or propel label';
-  if (!existsSync(path)) throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; ${start}`);
+  if (isThere(folder) && !statSync(folder).isDirectory())
+    throw new UserError(`${folder} is a file; give the folder of a run`);
+  if (!isThere(path)) throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; ${start}`);
   return withStoreErrors(path, () => {
     // Not `readonly`: such a connection would leave its own -wal and -shm files behind, and could not read after a crash.
     const database = new Database(path, { fileMustExist: true });

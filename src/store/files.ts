@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { readingFault, UserError } from '../errors.js';
 import { withStoreErrors } from './sqlite-errors.js';
 
 /**
@@ -40,6 +41,18 @@ export function writeFileAtomic(path: string, content: string | Uint8Array): voi
     }
     syncFolder(folder);
   });
+}
+
+/** Whether a file or folder is there. @throws UserError where looking is not allowed */
+export function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EACCES' || code === 'EPERM') throw new UserError(`${path} ${readingFault(cause)}`, { cause });
+    return false;
+  }
 }
 
 /**
