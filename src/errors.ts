@@ -31,3 +31,21 @@ export class RunError extends Error {
     this.details = details;
   }
 }
+
+/** Why a file or folder could not be read, in words that follow its name; the system's code where there are none. */
+export function readingFault(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code';
+  switch (code) {
+    case 'ENOENT':
+      return 'does not exist';
+    case 'ENOTDIR':
+      return 'does not exist, a file stands on its way';
+    case 'EISDIR':
+      return 'is a folder';
+    case 'EACCES':
+    case 'EPERM':
+      return 'may not be read, by its permissions';
+    default:
+      return `cannot be read (${code})`;
+  }
+}

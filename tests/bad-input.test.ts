@@ -1,9 +1,10 @@
 /** Bad input: one line that names what, where and what to do, exit code 2, nothing on standard output, and no file written or changed. */
-import { cpSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readTensors, writeTensors } from '../src/lm/safetensors.js';
-import { contentsOf, errorLine, PACKAGE, propelIn, sets, temporaryFolder } from './propel-process.js';
+import { contentsOf, errorLine, MAIN, PACKAGE, propelIn, sets, temporaryFolder } from './propel-process.js';
 
 const folder = temporaryFolder();
 
@@ -288,6 +289,66 @@ describe('a file of tasks', () => {
   });
 });
 
+describe('a file or folder on the way', () => {
+  /** Root may read everything: as root the command runs as somebody else, where that one may run it. */
+  const uid = process.getuid?.() === 0 ? 65_534 : undefined;
+  const asOther = (args: readonly string[]) =>
+    spawnSync(process.execPath, [MAIN, ...args], { cwd: folder, encoding: 'utf8', ...(uid !== undefined && { uid }) });
+  chmodSync(folder, 0o755);
+  const canRun = asOther(['--version']).status === 0;
+
+  it.skipIf(!canRun)(`that may not be read${canRun ? '' : ' (NOT RUN: nobody may run the command)'}`, () => {
+    for (const name of ['closed.yaml', 'closed.jsonl', 'closed.json']) chmodSync(join(folder, write(name, '{}')), 0);
+    mkdirSync(join(folder, 'closed'), { mode: 0 });
+    for (const [args, line] of [
+      [['label', 'closed.yaml'], `${folder}/closed.yaml may not be read, by its permissions; give a YAML file`],
+      [
+        ['check', 'closed.jsonl'],
+        'closed.jsonl may not be read, by its permissions; give the path of a JSON Lines file',
+      ],
+      [
+        ['label', '--from', 'closed.jsonl'],
+        'closed.jsonl may not be read, by its permissions; give the path of a JSON',
+      ],
+      [
+        ['label', '--set', 'domain.topics=closed.json'],
+        `${folder}/closed.json: may not be read, by its permissions; give`,
+      ],
+      [['report', 'closed'], 'closed/propel.db may not be read, by its permissions'],
+      [['sample', 'closed'], 'closed/propel.db may not be read, by its permissions'],
+      [['evaluate', '--out', 'closed'], 'closed/propel.db may not be read, by its permissions'],
+      [['label', 'closed/mine.yaml'], `${folder}/closed/mine.yaml may not be read, by its permissions`],
+    ] as const) {
+      const { status, stdout, stderr } = asOther(args);
+      expect(errorLine({ code: status, stdout, stderr })).toContain(`propel: ${line}`);
+      expect(status).toBe(2);
+    }
+  });
+
+  it('that is a file where a folder should be', () => {
+    write('file', '');
+    expect(refusal('check', 'file/tasks.jsonl')).toBe(
+      'propel: file/tasks.jsonl does not exist, a file stands on its way; give the path of a JSON Lines file',
+    );
+    for (const args of [
+      ['report', 'file'],
+      ['sample', 'file'],
+      ['export', 'file', '--arm', 'a', '--out', 'x'],
+      ['plan', '--like', 'file'],
+    ]) {
+      expect(refusal(...args)).toBe('propel: file is a file; give the folder of a run');
+    }
+  });
+
+  it('that is a folder where a file should be', () => {
+    expect(refusal('label', '--set', 'domain.topics=.')).toMatch(/: is a folder; give a file of topic rules/);
+    expect(refusal('check', '.')).toBe('propel: . is a folder; give the path of a JSON Lines file');
+    expect(refusal('plan', '--model-config', 'data/micro-world/solver=/')).toBe(
+      'propel: /config.json does not exist; give a config.json',
+    );
+  });
+});
+
 describe('a run folder', () => {
   it('that is a file, or lies within one', () => {
     write('file', '');
@@ -296,6 +357,36 @@ describe('a run folder', () => {
         `propel: ${out} cannot be a run folder, a file stands in its way; choose another with --out`,
       );
     }
+  });
+
+  it('that no start begins in: an endpoint, a sandbox or a provider that is not there', () => {
+    const endpoint = [
+      'models.solver=null',
+      'solver.endpoint=http://localhost:1/v1',
+      'solver.model=m',
+      'solver.retries=0',
+    ];
+    for (const [settings, said] of [
+      [endpoint, /solver\.endpoint: http:\/\/localhost:1\/v1 cannot be reached/],
+      [['engine.provider=dml'], /no execution provider is usable/],
+    ] as const) {
+      const before = contentsOf(folder);
+      const ended = propelIn(folder, [
+        'label',
+        '--json',
+        '--out',
+        'a/b/c',
+        ...settings.flatMap((set) => ['--set', set]),
+      ]);
+      expect(errorLine(ended)).toMatch(said);
+      expect(ended.code).not.toBe(0);
+      expect(contentsOf(folder)).toEqual(before);
+    }
+    // What was there before stays.
+    mkdirSync(join(folder, 'mine'));
+    writeFileSync(join(folder, 'mine', 'notes'), '');
+    propelIn(folder, ['label', '--out', 'mine/run', '--set', 'engine.provider=dml']);
+    expect(contentsOf(join(folder, 'mine'))).toEqual(['notes']);
   });
 
   it('that holds no run', () => {

@@ -113,6 +113,16 @@ describe('a disk', () => {
   });
 });
 
+it.skipIf(!existsSync('/proc/self'))('a folder that nobody can make', () => {
+  for (const out of ['/proc/propel', '/proc/propel/run']) {
+    for (const args of [label(out), ['compare', 'pipelines/azr-comparison.yaml', '--out', out, '--seeds', '0']]) {
+      expect(failure(args)).toMatch(
+        /^propel: cannot write \/proc\/propel(\/run)?: ENOENT: no such file or directory, .*; make it writable, or choose another folder$/,
+      );
+    }
+  }
+});
+
 it.skipIf(!existsSync('/dev/full'))('output that has no space', () => {
   const full = openSync('/dev/full', 'w');
   const stdio = ['ignore', full, 'pipe'] as const;

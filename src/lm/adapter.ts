@@ -1,5 +1,5 @@
 /** LoRA adapters: values passed into a graph, read and written as PEFT folders. Hu et al. 2021, ΔW = (α / r) B A. */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../errors.js';
@@ -7,7 +7,7 @@ import { seededRandom } from '../metrics/random.js';
 import type { Differentiable } from '../onnx/differentiable.js';
 import type { Value } from '../onnx/graph.js';
 import type { Tensor } from '../onnx/session.js';
-import { writeFileAtomic } from '../store/files.js';
+import { makeFolder, writeFileAtomic } from '../store/files.js';
 import { projectionShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import type { AdapterValues } from './decoder.js';
@@ -118,7 +118,7 @@ const PREFIX = 'base_model.model.';
  * Write a PEFT folder. `base` names the model that the adapter belongs to: a folder, or a hub id, whose revision PEFT wants apart.
  */
 export function writeAdapter(folder: string, adapter: Adapter, base: string): void {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const { rank, alpha } = adapter.layout;
   // As the model calls them, which the settings need not.
   const targets = [...new Set([...adapter.factors.keys()].map((name) => name.split('.').at(-2)!))];

@@ -1,13 +1,13 @@
 /** A checkpoint: a Hugging Face folder of `config.json`, weights in one file or in shards, and tokenizer files. */
 import { createHash } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
 import type { ComputeType } from '../onnx/compute-type.js';
 import type { Differentiable } from '../onnx/differentiable.js';
 import type { Value } from '../onnx/graph.js';
 import type { Tensor } from '../onnx/session.js';
-import { writeFileAtomic } from '../store/files.js';
+import { makeFolder, writeFileAtomic } from '../store/files.js';
 import { formatConfig, readConfig, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { readable, readTensors, writeTensors } from './safetensors.js';
@@ -61,7 +61,7 @@ export function writeCheckpoint(
   weights: ReadonlyMap<string, Tensor>,
   tokens: { bos: number; eos: number; pad: number },
 ): void {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   writeTensors(join(folder, WEIGHTS_FILE), weights);
   writeFileAtomic(join(folder, 'config.json'), formatConfig(config, tokens));
 }

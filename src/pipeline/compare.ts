@@ -1,11 +1,11 @@
 /** A comparison: the same arms under several seeds, each seed a run of its own in one folder, and one report over all of them. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { RunError, UserError } from '../errors.js';
 import type { Comparison } from '../report/comparison.js';
 import { changedKeys, describeChanges } from '../store/changed-settings.js';
-import { DATABASE_FILE } from '../store/database.js';
+import { DATABASE_FILE, makeRunFolder, removeEmptyFolders } from '../store/database.js';
 import { writeFileAtomic } from '../store/files.js';
 import { lockRunFolder } from '../store/lock.js';
 import type { Json } from '../store/rows.js';
@@ -39,10 +39,11 @@ export async function compare(options: CompareOptions): Promise<Comparison> {
   const { config, seeds } = settings;
   await checkModels(config);
   if (!fresh) for (const seed of seeds) checkSettings(seedFolder(folder, seed), settings);
-  makeFolder(folder);
+  const made = makeRunFolder(folder);
   const lock = lockRunFolder(folder);
+  let isRefused = false;
+  const pipeline = join(folder, PIPELINE_FILE);
   try {
-    const pipeline = join(folder, PIPELINE_FILE);
     writeFileAtomic(pipeline, stringify(config));
     writeFileAtomic(join(folder, COMPARISON_FILE), comparisonFile(settings));
     const ends = await runSeeds({
@@ -58,28 +59,25 @@ export async function compare(options: CompareOptions): Promise<Comparison> {
     });
     if (signal.aborted) throw new Stopped();
     const failed = ends.filter(({ code }) => code !== 0);
-    if (failed.length === ends.length) throw failure(failed, 'no seed has finished');
+    if (failed.length === ends.length) {
+      // As of a run that is refused, nothing stays of a comparison of which no seed has begun.
+      isRefused = seeds.every((seed) => !existsSync(seedFolder(folder, seed)));
+      throw failure(failed, 'no seed has finished');
+    }
     const missing = failed.map(({ seed, why }) => ({ seed, why }));
     const comparison = reportComparison(folder, missing);
     if (failed.length > 0) throw failure(failed, 'the other seeds have finished, and the report is over them');
     return comparison;
   } finally {
+    if (isRefused) for (const file of [PIPELINE_FILE, COMPARISON_FILE]) rmSync(join(folder, file), { force: true });
     lock.release();
+    if (isRefused) removeEmptyFolders(made);
   }
 }
 
 /** The folder's own configuration: what it was made from, resolved, so that `propel compare` goes on from it and `propel run` from its base. */
 function comparisonFile({ seeds, parallel, claims }: ComparisonSettings): string {
   return stringify({ extends: PIPELINE_FILE, seeds, parallel, claims });
-}
-
-function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch (cause) {
-    const { message } = cause as Error;
-    throw new RunError(`cannot write ${folder}: ${message}; make it writable, or choose another folder`, { cause });
-  }
 }
 
 /** @throws UserError, before anything is written, when a seed has been run with other settings */

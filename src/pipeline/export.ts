@@ -1,5 +1,5 @@
 /** A trained generator out of its run folder: the adapter as a PEFT folder, or merged into a plain checkpoint. */
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
@@ -8,7 +8,7 @@ import { checkpointHash, openCheckpoint } from '../lm/checkpoint.js';
 import { hubNameOf } from '../lm/hub/cache.js';
 import { writeMergedWeights } from '../lm/merge.js';
 import { WEIGHTS_INDEX } from '../lm/weight-files.js';
-import { sha256OfFile } from '../store/files.js';
+import { makeFolder, sha256OfFile } from '../store/files.js';
 import type { CheckpointRow, Run } from '../store/rows.js';
 import { withStoreErrors } from '../store/sqlite-errors.js';
 import { RunStore } from '../store/store.js';
@@ -140,7 +140,7 @@ function basePolicy({ config }: Run, run: string, arm: string): string {
 function writeFolder(target: string, write: (to: string) => void): void {
   withStoreErrors(target, () => {
     const parent = dirname(target);
-    mkdirSync(parent, { recursive: true });
+    makeFolder(parent);
     const made = mkdtempSync(join(parent, `.${basename(target)}-`));
     try {
       write(made);

@@ -1,8 +1,9 @@
 /** Where the package lies, so that what ships with it is found from any working folder. */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../errors.js';
+import { isThere } from '../store/files.js';
 import { didYouMean } from '../schema-words.js';
 
 /** The package's own folder: the one with `package.json`, `data/` and `pipelines/`. The same from `src/` and from `dist/`. */
@@ -17,7 +18,7 @@ export function packageRoot(): string {
  */
 export function findFile(path: string, what: string): string {
   const candidates = [resolve(path), resolve(packageRoot(), path)];
-  const found = candidates.find((candidate) => existsSync(candidate));
+  const found = candidates.find((candidate) => isThere(candidate));
   if (found !== undefined) return found;
   throw missing(what, path, candidates);
 }
@@ -57,14 +58,22 @@ function shipped(named: string): string[] {
 
 /** The first that is a file, else the first that is there at all, for whoever reads it to say what it is. */
 function firstFile(candidates: readonly string[]): string | undefined {
-  const there = candidates.filter((candidate) => existsSync(candidate));
+  const there = candidates.filter((candidate) => isThere(candidate));
   return there.find((candidate) => !statSync(candidate).isDirectory()) ?? there[0];
 }
 
 /** `; did you mean …?` where a neighbour in one of the folders has a name like it. */
 function meant(named: string, candidates: readonly string[]): string {
-  const folders = candidates.map((candidate) => dirname(candidate)).filter((folder) => existsSync(folder));
-  const neighbours = folders.flatMap((folder) => (statSync(folder).isDirectory() ? readdirSync(folder) : []));
+  const neighbours = candidates.flatMap((candidate) => namesIn(dirname(candidate)));
   // The package's pipelines are known by their bare names as well.
   return didYouMean(basename(named), [...neighbours, ...neighbours.map((name) => basename(name, '.yaml'))]);
+}
+
+/** What a folder holds, as far as it is one and may be read. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

@@ -15,11 +15,21 @@ const HEADER = '# The settings of the run in this folder, every default filled i
  */
 export function writePipeline(folder: string, config: Config, source: string | undefined, propel: string): void {
   const path = join(folder, PIPELINE_FILE);
-  if (existsSync(path) && !readFileSync(path, 'utf8').startsWith(HEADER)) return;
+  if (existsSync(path) && !isOurs(path)) return;
   const lines = [
     HEADER,
     `# Written by propel ${propel}${source === undefined ? '' : `, from ${source.replaceAll(/\s+/g, ' ')}`}`,
     `# The same run again: propel run ${path} --out ANOTHER-FOLDER`,
   ];
   writeFileAtomic(path, `${lines.join('\n')}\n${stringify(config)}`);
+}
+
+/** The file of that name in a run's folder, if a run has written it. */
+export function writtenPipeline(folder: string): string[] {
+  const path = join(folder, PIPELINE_FILE);
+  return existsSync(path) && isOurs(path) ? [PIPELINE_FILE] : [];
+}
+
+function isOurs(path: string): boolean {
+  return readFileSync(path, 'utf8').startsWith(HEADER);
 }

@@ -1,7 +1,7 @@
 /** The models of a plan: what their configurations say, whether or not their weights are here. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { UserError } from '../errors.js';
+import { readingFault, UserError } from '../errors.js';
 import { openCheckpoint } from '../lm/checkpoint.js';
 import { parseConfig } from '../lm/config.js';
 import type { DecoderConfig } from '../lm/config.js';
@@ -78,9 +78,7 @@ function readGiven(path: string): DecoderConfig {
   try {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new UserError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code}); give a config.json`, {
-      cause,
-    });
+    throw new UserError(`${file} ${readingFault(cause)}; give a config.json`, { cause });
   }
   return parseConfig(text, file);
 }

@@ -1,9 +1,9 @@
 /** The whole of a run: label → train-probe → train-generator → evaluate → report; the first two where an arm learns its reward from labels. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
 import type { Results } from '../report/results.js';
 import { DATABASE_FILE } from '../store/database.js';
+import { isThere } from '../store/files.js';
 import type { Phase } from '../store/rows.js';
 import { isTrained } from './arm-config.js';
 import { phasesNeeded } from './config.js';
@@ -37,11 +37,15 @@ export async function inWorkspace<Result>(
 ): Promise<Result> {
   await checkModels(options.config);
   const workspace = Workspace.open(options, from);
+  let result: Result;
   try {
-    return await work(workspace);
-  } finally {
-    await workspace.close();
+    result = await work(workspace);
+  } catch (error) {
+    await workspace.close(true);
+    throw error;
   }
+  await workspace.close();
+  return result;
 }
 
 /**
@@ -55,7 +59,7 @@ export async function inBegunRun<Result>(
   work: (workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
   const { folder, config } = options;
-  if (existsSync(join(folder, DATABASE_FILE))) return inWorkspace(options, work, phase);
+  if (isThere(join(folder, DATABASE_FILE))) return inWorkspace(options, work, phase);
   if (canBegin(config, phase)) return inWorkspace(options, work);
   throw new UserError(`${folder} holds no run yet: run 'propel label' first, or give the run's folder with --out`);
 }

@@ -19,7 +19,7 @@ import type { ModelFolders, ModelHashes } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
 import { endpointSettings } from './solver-config.js';
-import { writePipeline } from './pipeline-file.js';
+import { writePipeline, writtenPipeline } from './pipeline-file.js';
 import type { ProgressFactory } from './progress.js';
 import { phaseOfSetting } from './settings-phase.js';
 import { versions } from './versions.js';
@@ -105,7 +105,7 @@ export class Workspace {
       writePipeline(options.folder, options.config, options.source, run.versions.propel);
       return new Workspace(options, folders, topicRules, store, false);
     } catch (error) {
-      store.close();
+      store.abandon(writtenPipeline(options.folder));
       throw error;
     }
   }
@@ -214,13 +214,15 @@ export class Workspace {
     ));
   }
 
-  async close(): Promise<void> {
+  /** @param failed whether the work has failed: then a run that has only just begun leaves nothing behind */
+  async close(failed = false): Promise<void> {
     await Promise.allSettled([
       this.#solver?.then((solver) => solver.close()),
       this.#sandbox?.then((sandbox) => sandbox.close()),
       this.#engine?.then((engine) => engine.close()),
     ]);
-    this.store.close();
+    if (failed) this.store.abandon(writtenPipeline(this.store.folder));
+    else this.store.close();
   }
 }
 

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, Parser, Lexer, visit } from 'yaml';
 import type { Document, Node, Scalar, YAMLMap, YAMLParseError } from 'yaml';
-import { UserError } from '../errors.js';
+import { readingFault, UserError } from '../errors.js';
 
 /** Bounds of one text: those of a hundred pipelines. The parser takes time by the square of what is deep, and kills the process. */
 const MOST_BYTES = 256 * 1024;
@@ -62,8 +62,7 @@ function readText(file: string): string {
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') {
       throw new UserError(`${file} is not UTF-8 text; give a YAML file`, { cause });
     }
-    const fault = code === 'EISDIR' ? 'is a folder' : `cannot be read (${code})`;
-    throw new UserError(`${file} ${fault}; give a YAML file`, { cause });
+    throw new UserError(`${file} ${readingFault(cause)}; give a YAML file`, { cause });
   }
 }
 

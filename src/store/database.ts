@@ -1,9 +1,10 @@
 /** Opening and closing the run store's file: durability settings, the checks of its version and of its bytes, starting over. */
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { UserError } from '../errors.js';
 import { defineChecksum } from './checksum.js';
+import { isThere, makeFolder } from './files.js';
 import { isFolderInUse } from './lock.js';
 import { APPLICATION_ID, READABLE_VERSIONS, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { breakSeal, fitsSeal, isSealed, seal, SEAL_SUFFIX } from './seal.js';
@@ -89,7 +90,9 @@ export interface ReadOptions {
 export function openToRead(folder: string, { whole = false }: ReadOptions = {}): Database.Database {
   const path = join(folder, DATABASE_FILE);
   const start = 'start one with propel run or propel label';
-  if (!existsSync(path)) throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; ${start}`);
+  if (isThere(folder) && !statSync(folder).isDirectory())
+    throw new UserError(`${folder} is a file; give the folder of a run`);
+  if (!isThere(path)) throw new UserError(`no run in ${folder}: ${DATABASE_FILE} is missing; ${start}`);
   return withStoreErrors(path, () => {
     // Not `readonly`: such a connection would leave its own -wal and -shm files behind, and could not read after a crash.
     const database = new Database(path, { fileMustExist: true });
@@ -110,15 +113,13 @@ export function openToRead(folder: string, { whole = false }: ReadOptions = {}):
   });
 }
 
-/** Throws `UserError` when a file stands in its place or on the way. */
-export function makeRunFolder(folder: string): void {
-  withStoreErrors(folder, () => {
+/** Make a run's folder. @returns the folders that were not there. @throws UserError when a file stands in its place or on the way. */
+export function makeRunFolder(folder: string): string[] {
+  return withStoreErrors(folder, () => {
     try {
-      mkdirSync(folder, { recursive: true });
+      return makeFolder(folder);
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
-      // On a disk that is only for reading, the recursive call reports that a folder does not exist; the plain one says why.
-      if (code === 'ENOENT') mkdirSync(firstMissing(folder));
       if (code !== 'EEXIST' && code !== 'ENOTDIR') throw cause;
       throw new UserError(`${folder} cannot be a run folder, a file stands in its way; choose another with --out`, {
         cause,
@@ -127,9 +128,16 @@ export function makeRunFolder(folder: string): void {
   });
 }
 
-function firstMissing(folder: string): string {
-  const parent = dirname(resolve(folder));
-  return existsSync(parent) ? folder : firstMissing(parent);
+/** Remove folders that were made, as far as they hold nothing. */
+export function removeEmptyFolders(made: readonly string[]): void {
+  for (const folder of made.toReversed()) {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // Somebody has put something there, which stays.
+      return;
+    }
+  }
 }
 
 /** Remove files and folders that the rows of a run no longer name. */

@@ -1,7 +1,19 @@
 /** Files that are whole or absent: written beside their place, synced, then renamed into it. */
 import { createHash } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { readingFault, UserError } from '../errors.js';
 import { withStoreErrors } from './sqlite-errors.js';
 
 /**
@@ -11,7 +23,7 @@ import { withStoreErrors } from './sqlite-errors.js';
 export function writeFileAtomic(path: string, content: string | Uint8Array): void {
   withStoreErrors(path, () => {
     const folder = dirname(path);
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     // One name a target: what a crash leaves behind, the next try writes over.
     const temporary = join(folder, `.${basename(path)}.tmp`);
     try {
@@ -28,6 +40,41 @@ export function writeFileAtomic(path: string, content: string | Uint8Array): voi
       throw error;
     }
     syncFolder(folder);
+  });
+}
+
+/** Whether a file or folder is there. @throws UserError where looking is not allowed */
+export function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EACCES' || code === 'EPERM') throw new UserError(`${path} ${readingFault(cause)}`, { cause });
+    return false;
+  }
+}
+
+/**
+ * Make a folder and those on the way to it, one after another: where none may be made, as under `/proc`, Node.js's own recursive call
+ * tries for ever.
+ * @returns the folders that were not there, the outermost first
+ * @throws what the file system does: EEXIST or ENOTDIR for a file in the way
+ */
+export function makeFolder(folder: string): string[] {
+  const missing: string[] = [];
+  for (let at = resolve(folder); !existsSync(at); at = dirname(at)) missing.unshift(at);
+  if (missing.length === 0 && !statSync(folder).isDirectory()) mkdirSync(folder);
+  return missing.filter((path) => {
+    try {
+      mkdirSync(path);
+      return true;
+    } catch (error) {
+      // Another process has made it since.
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST' && existsSync(path) && statSync(path).isDirectory())
+        return false;
+      throw error;
+    }
   });
 }
 

@@ -3,20 +3,10 @@ import type Database from 'better-sqlite3';
 import { isAbsolute, join } from 'node:path';
 import { UserError } from '../errors.js';
 import { changedSettings, describeChanges, firstPhase, startOver } from './changed-settings.js';
-import {
-  checkContent,
-  closeWritten,
-  DATABASE_FILE,
-  makeRunFolder,
-  openToRead,
-  openToWrite,
-  removeOutputs,
-  removeRun,
-  type ReadOptions,
-} from './database.js';
+import { checkContent, DATABASE_FILE, removeOutputs, type ReadOptions } from './database.js';
 import { dropPhasesFrom, dropTrainingAfter, outputsFrom, phasesFrom } from './drop.js';
 import { type Dump, dumpRows } from './dump.js';
-import { lockRunFolder, type RunLock } from './lock.js';
+import { openFolderToRead, openFolderToWrite, type OpenFolder } from './run-folder.js';
 import type {
   AttemptRow,
   BatchKey,
@@ -59,32 +49,24 @@ export class RunStore {
   readonly folder: string;
   readonly #database: Database.Database;
   readonly #tables: Tables;
-  readonly #lock: RunLock | null;
+  readonly #folder: OpenFolder;
   #damaged = false;
 
-  private constructor(folder: string, database: Database.Database, lock: RunLock | null) {
+  private constructor(folder: string, opened: OpenFolder) {
     this.folder = folder;
-    this.#database = database;
-    this.#tables = openTables(database);
-    this.#lock = lock;
+    this.#folder = opened;
+    this.#database = opened.database;
+    this.#tables = openTables(opened.database);
   }
 
   /** Open or make a run folder for writing. Throws `RunLockedError` while another process works in it. */
   static open(folder: string, options: OpenOptions = {}): RunStore {
-    makeRunFolder(folder);
-    const lock = lockRunFolder(folder);
-    try {
-      if (options.fresh) removeRun(folder);
-      return new RunStore(folder, openToWrite(folder), lock);
-    } catch (error) {
-      lock.release();
-      throw error;
-    }
+    return new RunStore(folder, openFolderToWrite(folder, options.fresh ?? false));
   }
 
   /** Open a run folder for reading only, also while a run works in it. */
   static read(folder: string, options: ReadOptions = {}): RunStore {
-    return new RunStore(folder, openToRead(folder, options), null);
+    return new RunStore(folder, openFolderToRead(folder, options));
   }
 
   /** Look at every page, index and row of a run folder's store, also while a run works in it. Throws `UserError` for what is wrong. */
@@ -98,12 +80,22 @@ export class RunStore {
   }
 
   close(): void {
-    if (this.#lock === null) {
-      this.#database.close();
-      return;
+    this.#folder.close({ damaged: this.#damaged });
+  }
+
+  /** Close after a failure: a store that this opening has made, and in which nothing was kept, goes with these files and the folders made for it. */
+  abandon(files: readonly string[] = []): void {
+    this.#folder.close({ damaged: this.#damaged, discard: this.#isUnused(), files });
+  }
+
+  #isUnused(): boolean {
+    try {
+      const { batches, phases, keptAnswers } = this.#tables;
+      return batches.count({}) + phases.count({}) + keptAnswers.count({}) === 0;
+    } catch {
+      // Where it cannot be read any more, nothing is removed.
+      return false;
     }
-    closeWritten(this.#database, join(this.folder, DATABASE_FILE), this.#damaged);
-    this.#lock.release();
   }
 
   /** All of `work`'s writes, or none. */

@@ -1,6 +1,6 @@
 /** Reads JSON Lines row by row; every fault names the file, the line and what to do. */
 import { createReadStream } from 'node:fs';
-import { UserError } from '../../errors.js';
+import { readingFault, UserError } from '../../errors.js';
 
 export interface JsonLine {
   /** Counted from 1. */
@@ -68,10 +68,7 @@ async function* readLines(path: string): AsyncGenerator<{ readonly text: string;
 }
 
 function readFault(path: string, cause: unknown): unknown {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  if (code === 'ENOENT') return new UserError(`${path} does not exist; give the path of a JSON Lines file`, { cause });
-  if (code === 'EISDIR') return new UserError(`${path} is a folder; give a JSON Lines file`, { cause });
-  if (code === 'EACCES') return new UserError(`${path} may not be read; check its permissions`, { cause });
   if (cause instanceof TypeError) return new UserError(`${path} is not UTF-8 text; give a JSON Lines file`, { cause });
-  return cause;
+  if (!(cause instanceof Error && 'code' in cause)) return cause;
+  return new UserError(`${path} ${readingFault(cause)}; give the path of a JSON Lines file`, { cause });
 }

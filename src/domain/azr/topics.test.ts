@@ -139,6 +139,6 @@ describe('a file of rules', () => {
   });
 
   it('that is not there is refused', () => {
-    expect(() => readTopicRules(join(folder, 'none.json'))).toThrow('cannot be read (ENOENT)');
+    expect(() => readTopicRules(join(folder, 'none.json'))).toThrow('none.json: does not exist');
   });
 });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import * as z from 'zod';
-import { UserError } from '../../errors.js';
+import { readingFault, UserError } from '../../errors.js';
 import type { SyntaxFacts } from '../../sandbox/sandbox.js';
 import { tryParseArguments } from './literal.js';
 
@@ -73,7 +73,7 @@ export function readTopicRules(path: string): TopicRules {
     value = JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
-    throw fault(code === undefined ? `not JSON: ${message.split('\n')[0]}` : `cannot be read (${code})`, cause);
+    throw fault(code === undefined ? `not JSON: ${message.split('\n')[0]}` : readingFault(cause), cause);
   }
   const read = topicRulesSchema.safeParse(value);
   if (!read.success) {

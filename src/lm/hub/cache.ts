@@ -2,9 +2,9 @@
  * Hugging Face's cache: `models--org--name/` with `blobs/` named by their hash, `snapshots/<commit>/` of links to them, and `refs/` from
  * branches and tags to commits. https://huggingface.co/docs/huggingface_hub/guides/manage-cache
  */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { writeFileAtomic } from '../../store/files.js';
+import { makeFolder, writeFileAtomic } from '../../store/files.js';
 
 /** A model of the hub, at a branch, a tag or a commit. */
 export interface HubModel {
@@ -82,7 +82,7 @@ export class CachedModel {
   /** Put a blob into a snapshot under its file's name. Where links may not be made, as on some Windows, it is copied. */
   link(commit: string, file: string, hash: string): void {
     const path = join(this.snapshot(commit), file);
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     rmSync(path, { force: true });
     try {
       symlinkSync(relative(dirname(path), this.blob(hash)), path);

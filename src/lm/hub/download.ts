@@ -1,11 +1,12 @@
 /** One file of the hub into the cache: gone on with where an earlier transfer broke, and taken only when its hash is right. */
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
-import { createReadStream, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Response } from 'undici';
 import { RunError } from '../../errors.js';
+import { makeFolder } from '../../store/files.js';
 import type { HubModel } from './cache.js';
 import { get, PassingFault, transferFault, withRetries } from './requests.js';
 import type { RetryHooks } from './requests.js';
@@ -34,7 +35,7 @@ export async function downloadBlob(
   blob: string,
   { address, model, settings, onBytes, onWait }: DownloadContext,
 ): Promise<void> {
-  mkdirSync(dirname(blob), { recursive: true });
+  makeFolder(dirname(blob));
   const incomplete = `${blob}.incomplete`;
   const sizeOf = () => (existsSync(incomplete) ? statSync(incomplete).size : 0);
   let spoiled = 0;

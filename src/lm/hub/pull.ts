@@ -1,11 +1,12 @@
 /** A model from the hub into the cache: the files that are needed, each whole and checked, and then the snapshot's name. */
-import { existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { RunError, UserError } from '../../errors.js';
 import { lockFile } from '../../store/lock.js';
 import { readWeightMap, WEIGHTS_FILE, WEIGHTS_INDEX } from '../weight-files.js';
+import { makeFolder } from '../../store/files.js';
 import { CachedModel, formatHubModel } from './cache.js';
 import type { HubModel } from './cache.js';
 import { downloadBlob } from './download.js';
@@ -44,7 +45,7 @@ export async function pullModel(model: HubModel, settings: HubSettings, progress
   if (settings.offline) throw new UserError(`HF_HUB_OFFLINE is set: unset it to pull ${name}`);
   const { commit, files } = await listFiles(model, settings, (fault, wait) => progress(0, 1, waiting(fault, wait)));
   const cached = new CachedModel(settings.cache, model.id);
-  mkdirSync(dirname(cached.lockPath), { recursive: true });
+  makeFolder(dirname(cached.lockPath));
   let lock = lockFile(cached.lockPath);
   while ('owner' in lock) {
     progress(0, 1, `process ${lock.owner.pid} pulls it already: waiting`);

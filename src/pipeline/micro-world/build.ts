@@ -1,9 +1,9 @@
 /** Behind `npm run build:micro-world`: corpus → tokenizers → models → their cards. Each part that is already there is kept. */
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkpointHash, openCheckpoint } from '../../lm/checkpoint.js';
 import { createWasmSandbox } from '../../sandbox/wasm/wasm-sandbox.js';
-import { writeFileAtomic } from '../../store/files.js';
+import { makeFolder, writeFileAtomic } from '../../store/files.js';
 import type { ProgressFactory } from '../progress.js';
 import { buildCorpus, CORPUS_PARTS, readDocuments, tokenizerDirectory } from './build-corpus.js';
 import { evaluateInSandbox } from './evaluation.js';
@@ -33,7 +33,7 @@ export async function buildMicroWorld(build: MicroWorldBuild): Promise<void> {
   await ensureCorpus(build);
   for (const recipe of build.models) {
     const folder = join(cache, recipe.name);
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     const tokenizer = readBytePairEncoding(tokenizerDirectory(cache, recipe.tokenizer));
     const kinds = DOCUMENT_KINDS.filter((kind) => recipe.training.stages.some(({ mixture }) => kind in mixture));
     const progress = build.progress(`train ${recipe.name}`);
@@ -73,7 +73,7 @@ async function ensureCorpus({ corpus, cache, progress }: MicroWorldBuild): Promi
 /** Copy checkpoint and tokenizer to where they are wanted, with a model card. */
 function ship(build: MicroWorldBuild, recipe: ModelRecipe, reports: HeldOutReports, corpus: CorpusRecipe): void {
   const target = join(build.target, recipe.name);
-  mkdirSync(target, { recursive: true });
+  makeFolder(target);
   for (const file of ['config.json', 'model.safetensors'])
     cpSync(join(build.cache, recipe.name, file), join(target, file));
   for (const file of TOKENIZER_FILES)

@@ -1,7 +1,8 @@
 /** The micro-world's corpus: sampled tasks with their answers, and the binary files that training reads. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveSeed, seededRandom } from '../../metrics/random.js';
+import { makeFolder } from '../../store/files.js';
 import { guardedCalls, type Evaluate } from './evaluation.js';
 import { sampleProgram, taskText, type SampledProgram } from './language.js';
 
@@ -101,7 +102,7 @@ export function writeCorpus(directory: string, documents: readonly EncodedDocume
     for (const id of task) position = tokens.writeUInt16LE(id, position);
     for (const id of output) position = tokens.writeUInt16LE(id, position);
   }
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   writeFileSync(join(directory, 'documents.u16'), tokens);
   writeFileSync(join(directory, 'lengths.u8'), lengths);
 }

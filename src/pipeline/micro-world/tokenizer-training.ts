@@ -1,6 +1,7 @@
 /** Trains the micro-world's byte-pair encoding and writes it as a Hugging Face tokenizer. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../../store/files.js';
 
 /** Special tokens in the order of their ids: 0, 1, 2. */
 export const SPECIAL_TOKENS = ['<pad>', '<bos>', '<eos>'] as const;
@@ -189,7 +190,7 @@ export function writeTokenizer(encoding: BytePairEncoding, directory: string): v
     bos_token: bos,
     eos_token: eos,
   };
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   writeFileSync(join(directory, 'tokenizer.json'), `${JSON.stringify(tokenizer, null, 1)}\n`);
   writeFileSync(join(directory, 'tokenizer_config.json'), `${JSON.stringify(config, null, 2)}\n`);
 }

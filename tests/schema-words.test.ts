@@ -1,7 +1,7 @@
 /** What each kind of refusal says. */
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { nearest, sayFaultsInWords, shown } from './schema-words.js';
+import { nearest, sayFaultsInWords, shown } from '../src/schema-words.js';
 
 sayFaultsInWords();
 
