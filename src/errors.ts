@@ -49,3 +49,11 @@ export function readingFault(cause: unknown): string {
       return `cannot be read (${code})`;
   }
 }
+
+const LONGEST = 160;
+
+/** A text from outside, or of somebody's error, as part of a message: no line breaks, and not longer than a line can hold. */
+export function inOneLine(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
+}

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../errors.js';
+import { inOneLine, UserError } from '../errors.js';
 import { seededRandom } from '../metrics/random.js';
 import type { Differentiable } from '../onnx/differentiable.js';
 import type { Value } from '../onnx/graph.js';
@@ -13,7 +13,7 @@ import type { DecoderConfig } from './config.js';
 import type { AdapterValues } from './decoder.js';
 import { gaussian } from './gaussian.js';
 import { parseHubModel } from './hub/cache.js';
-import { inOneLine, parseFields } from './json-file.js';
+import { parseFields } from './json-file.js';
 import { readTensors, writeTensors } from './safetensors.js';
 
 /** Linear modules of a layer by their short names, as PEFT's `target_modules`. */

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../errors.js';
-import { inOneLine, parseFields, parseJsonText } from './json-file.js';
+import { inOneLine, UserError } from '../errors.js';
+import { parseFields, parseJsonText } from './json-file.js';
 import { formatRopeScaling, parseRopeScaling } from './rope.js';
 import type { RopeScaling } from './rope.js';
 

@@ -1,7 +1,7 @@
 /** Reads the JSON files of a checkpoint, and says what is wrong with one in a line. */
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { UserError } from '../errors.js';
+import { inOneLine, UserError } from '../errors.js';
 
 /**
  * A JSON file's content.
@@ -43,14 +43,6 @@ export function parseFields<T extends z.ZodType>(schema: T, json: unknown, file:
   throw new UserError(
     `${file}: ${inOneLine(issue.path.join('.')) || 'document'}: ${inOneLine(issue.message)}${advice && `; ${advice}`}`,
   );
-}
-
-const LONGEST = 160;
-
-/** A text of a file as part of a message: no line breaks, and not longer than a line can hold. */
-export function inOneLine(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim();
-  return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
 }
 
 /** A value of a file as part of a message. */

@@ -1,10 +1,9 @@
 /** The safetensors file format: an 8-byte length, a JSON header, then raw little-endian tensors. https://github.com/huggingface/safetensors */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { z } from 'zod';
-import { UserError } from '../errors.js';
+import { inOneLine, UserError } from '../errors.js';
 import type { Tensor } from '../onnx/session.js';
 import { writeFileAtomic } from '../store/files.js';
-import { inOneLine } from './json-file.js';
 
 /** The types that can be read. */
 const READABLE = ['F32', 'F16', 'BF16'] as const;

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { PreTrainedTokenizer } from '@huggingface/transformers';
-import { UserError } from '../errors.js';
+import { inOneLine, UserError } from '../errors.js';
 import { readEndTokens } from './end-tokens.js';
-import { inOneLine, quoted, readJsonFile } from './json-file.js';
+import { quoted, readJsonFile } from './json-file.js';
 import { SpecialTexts } from './special-texts.js';
 import { NAMED_TOKENS, readTokenizerConfig, TOKENIZER_ABSENT } from './tokenizer-config.js';
 import type { TokenizerConfig } from './tokenizer-config.js';

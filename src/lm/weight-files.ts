@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../errors.js';
-import { inOneLine, parseFields } from './json-file.js';
+import { inOneLine, UserError } from '../errors.js';
+import { parseFields } from './json-file.js';
 import { readTensorEntries } from './safetensors.js';
 import type { StoredTensor } from './safetensors.js';
 

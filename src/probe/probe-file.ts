@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../errors.js';
+import { inOneLine, UserError } from '../errors.js';
 import { POOLINGS } from '../lm/request-checks.js';
 import { readTensors, writeTensors } from '../lm/safetensors.js';
 import type { Tensor } from '../onnx/session.js';
@@ -165,7 +165,9 @@ export function readProbeCard(weights: string): ProbeCard & { readonly weightsSh
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     throw new UserError(
-      code ? `${path} cannot be read (${code}): a probe needs its card` : `${path} is not valid JSON: ${message}`,
+      code
+        ? `${path} cannot be read (${code}): a probe needs its card`
+        : `${path} is not valid JSON: ${inOneLine(message)}`,
       { cause },
     );
   }

@@ -1,6 +1,7 @@
 /** What the server's routes take and give: OpenRLHF's remote reward, and our own with three kinds of result. */
 import { z } from 'zod';
 import { parseJsonWithin } from '../bounded-json.js';
+import { inOneLine } from '../errors.js';
 import type { SpecialTokens } from '../domain/special-tokens.js';
 import type { ItemResult, RewardItem } from './reward-service.js';
 
@@ -14,7 +15,7 @@ export function readJson(text: string): unknown {
   try {
     return parseJsonWithin(text);
   } catch (cause) {
-    throw new BadRequest(`the body is not JSON: ${(cause as Error).message.slice(0, 200)}`, { cause });
+    throw new BadRequest(`the body is not JSON: ${inOneLine((cause as Error).message)}`, { cause });
   }
 }
 

@@ -1,6 +1,7 @@
 /** The OpenAI chat API as vLLM, SGLang, llama.cpp and TGI speak it: one request's body, and what its response says. */
 import { z } from 'zod';
 import { parseJsonWithin } from '../bounded-json.js';
+import { inOneLine } from '../errors.js';
 import { endingOf } from './finish-reason.js';
 import type { Attempt } from './solver.js';
 import type { SolverUsage } from './usage.js';
@@ -106,7 +107,7 @@ export function readChatResponse(text: string, n: number): ChatResponse {
   try {
     json = parseJsonWithin(text);
   } catch (cause) {
-    throw new NoCompletion(`the response is not JSON: ${(cause as Error).message}`, { cause });
+    throw new NoCompletion(`the response is not JSON: ${inOneLine((cause as Error).message)}`, { cause });
   }
   const given = (json as { choices?: unknown } | null)?.choices;
   if (Array.isArray(given) && given.length > MOST_CHOICES) {
