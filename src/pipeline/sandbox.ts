@@ -14,7 +14,9 @@ import {
 } from '../sandbox/docker/owner.js';
 import { ESCAPE_CASES, WITNESS } from '../sandbox/escape-cases.js';
 import { EXHAUSTION_CASES } from '../sandbox/exhaustion-cases.js';
+import { IMPORT_CASES } from '../sandbox/import-cases.js';
 import { ISOLATION_CASES } from '../sandbox/isolation-cases.js';
+import { LIBRARY_CASES } from '../sandbox/library-cases.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { selfTest, type SelfTestResult } from '../sandbox/self-test.js';
 import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';
@@ -129,10 +131,11 @@ export async function testSandboxes(
         notRun[kind] = (error as Error).message;
       }
     }
-    const attacks = [...EXHAUSTION_CASES, ...ESCAPE_CASES, ...ISOLATION_CASES];
+    const ordinary = [...CASES, ...LIBRARY_CASES];
+    const attacks = [...EXHAUSTION_CASES, ...ESCAPE_CASES, ...IMPORT_CASES, ...ISOLATION_CASES];
     const rows: TestRow[] = [];
     const reported = progress('test');
-    const total = CASES.length + attacks.length + DIFFERENCES.length;
+    const total = ordinary.length + attacks.length + DIFFERENCES.length;
     const run = async (
       suite: TestRow['suite'],
       of: (sandbox: Sandbox) => readonly Case[],
@@ -149,7 +152,7 @@ export async function testSandboxes(
       rows.push({ suite, name, results });
       reported.update(rows.length, total);
     };
-    for (let index = 0; index < CASES.length; index++) await run('conformance', () => CASES, index);
+    for (let index = 0; index < ordinary.length; index++) await run('conformance', () => ordinary, index);
     for (let index = 0; index < attacks.length; index++) await run('attack', () => attacks, index);
     for (let index = 0; index < DIFFERENCES.length; index++) await run('difference', differenceCases, index);
     const failed = rows.filter(({ results }) => Object.values(results).some(({ ok }) => !ok)).length;

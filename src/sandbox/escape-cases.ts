@@ -7,6 +7,10 @@ import { attack, TIMEOUT } from './exhaustion-cases.js';
 
 const repr = (text: string): Case['expect'][number] => ({ repr: text });
 const FORBIDDEN = fails('forbidden');
+const DAMAGED = fails('runtime_error', 'the program damaged its interpreter');
+/** An audit hook that is called within the runner, once the program's own code has ended. */
+const HOOK = 'import sys\ndef hook(event, arguments):\n';
+const HOOKED = 'sys.addaudithook(hook)\ndef f(): return 1';
 
 const HOST: readonly Case[] = [
   attack('reads a file', 'def f(): return open("/etc/passwd").read()', FORBIDDEN),
@@ -148,7 +152,7 @@ const FORGERY: readonly Case[] = [
 ];
 
 const TAMPERING: readonly Case[] = [
-  attack('other builtins', 'import builtins', FORBIDDEN),
+  attack('other builtins', 'import builtins\nbuiltins.len = lambda x: 99\ndef f(): return len([])', repr('99')),
   attack(
     'another repr, len and print',
     '__builtins__.repr = __builtins__.len = __builtins__.print = lambda *a: "forged"\ndef f(): return 1',
@@ -204,6 +208,27 @@ const TAMPERING: readonly Case[] = [
     'an audit hook of its own',
     'import sys\nsys.addaudithook(lambda *a: 1 / 0)\ndef f(): return 1',
     fails('runtime_error'),
+  ),
+  attack(
+    'an error that leaves the runner',
+    `${HOOK}    if event == "sys.settrace": raise ValueError\n${HOOKED}`,
+    DAMAGED,
+    ['', ''],
+  ),
+  attack(
+    'an exit that leaves the runner',
+    `${HOOK}    if event == "sys.setprofile": raise SystemExit(5)\n${HOOKED}`,
+    DAMAGED,
+  ),
+  attack(
+    'a lack of memory that leaves the runner',
+    `${HOOK}    if event == "sys.settrace": raise MemoryError\n${HOOKED}`,
+    fails('memory', 'no memory was left for the program'),
+  ),
+  attack(
+    'a blame that is no text',
+    'def f():\n    for cell in __builtins__.__import__.__closure__:\n        if type(cell.cell_contents).__name__ == "Policy": cell.cell_contents.blame = 5\n    return 1',
+    DAMAGED,
   ),
   attack('finalizers kept for later', 'import weakref, atexit', FORBIDDEN),
   attack(

@@ -105,6 +105,26 @@ const STACK: readonly Case[] = [
     'class A:\n    def __getattr__(self, n): return getattr(self, n + "x")\ndef f(): return A().y',
     fails('runtime_error', 'RecursionError'),
   ),
+  attack('brackets as deep as they may be', `def f(): return ${'('.repeat(200)}1${')'.repeat(200)}`, repr('1')),
+  attack('lists as deep as they may be', `def f(a): return repr(a).count("[")`, repr('190'), [
+    `${'['.repeat(190)}${']'.repeat(190)}`,
+  ]),
+  attack(
+    'a bracket too many',
+    `def f(): return ${'('.repeat(201)}1${')'.repeat(201)}`,
+    fails('syntax_error', 'too many nested parentheses'),
+  ),
+  attack('brackets that a program reads', 'def f(n): return len(repr(eval("[" * n + "]" * n)))', repr('300'), [
+    '150',
+    'n=150',
+  ]),
+  attack(
+    'brackets of calls, tables and functions',
+    `def f(): return ${'str('.repeat(150)}1${')'.repeat(150)}, len(${'{1:'.repeat(150)}1${'}'.repeat(150)}), (${'lambda:('.repeat(150)}1${')'.repeat(150)})`,
+    fails('nondeterministic', 'function'),
+  ),
+  attack('a sum of many terms', `def f(): return ${'1+'.repeat(2800)}1`, repr('2801')),
+  attack('a sum of too many terms', `def f(): return ${'1+'.repeat(3200)}1`, fails('syntax_error', 'recursion')),
   attack('brackets nested too deep', `def f(): return ${'('.repeat(5000)}1${')'.repeat(5000)}`, fails('syntax_error')),
   attack('an expression nested too deep', `def f(): return ${'-'.repeat(50_000)}1`, fails('syntax_error')),
   attack('arguments nested too deep', 'def f(a): return 1', fails('syntax_error'), ['['.repeat(20_000)]),

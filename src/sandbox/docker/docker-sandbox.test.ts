@@ -5,9 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missing, notRun } from '../../../tests/docker-suite.js';
 import { CASES } from '../cases.js';
+import { LIBRARY_CASES } from '../library-cases.js';
 import { DIFFERENCES, differenceCases } from '../differences.js';
 import { ESCAPE_CASES, WITNESS } from '../escape-cases.js';
 import { EXHAUSTION_CASES } from '../exhaustion-cases.js';
+import { IMPORT_CASES } from '../import-cases.js';
 import { ISOLATION_CASES, SYSCALL } from '../isolation-cases.js';
 import type { Sandbox } from '../sandbox.js';
 import { selfTest } from '../self-test.js';
@@ -28,7 +30,7 @@ afterAll(() => Promise.all([sandbox?.close(), embedded?.close()]));
 const passes = (name: string): object => ({ name, ok: true, detail: '' });
 
 describe.skipIf(missing !== null)(`docker sandbox: conformance${notRun}`, () => {
-  it.each(CASES)('$name', async (each) => {
+  it.each([...CASES, ...LIBRARY_CASES])('$name', async (each) => {
     expect(await selfTest(sandbox, [each])).toMatchObject([passes(each.name)]);
   });
 
@@ -82,7 +84,7 @@ describe.skipIf(missing !== null)(`docker sandbox: attacks${notRun}`, () => {
   });
   afterAll(() => small.close());
 
-  it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES, ...ISOLATION_CASES])('$name', async (attack) => {
+  it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES, ...IMPORT_CASES, ...ISOLATION_CASES])('$name', async (attack) => {
     expect(await selfTest(small, [attack])).toMatchObject([passes(attack.name)]);
     expect(await selfTest(small, [WITNESS])).toMatchObject([passes(WITNESS.name)]);
   });

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CASES } from '../cases.js';
+import { LIBRARY_CASES } from '../library-cases.js';
 import type { Sandbox, SyntaxFacts } from '../sandbox.js';
 import { selfTest } from '../self-test.js';
 import { createWasmSandbox } from './wasm-sandbox.js';
@@ -17,7 +18,7 @@ afterAll(() => sandbox.close());
 const IDENTITY = 'def f(x):\n    return x';
 
 describe('ordinary programs', () => {
-  it.each(CASES)('$name', async (each) => {
+  it.each([...CASES, ...LIBRARY_CASES])('$name', async (each) => {
     expect(await selfTest(sandbox, [each])).toMatchObject([{ name: each.name, ok: true, detail: '' }]);
   });
 });
