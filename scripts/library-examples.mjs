@@ -84,7 +84,9 @@ async function runPage(sandboxes, name, text) {
   for (const block of blocksOf(text)) {
     const code = program(module, before, block);
     const [wasm, docker] = await Promise.all(
-      sandboxes.map(async (sandbox) => (await sandbox.run({ code, calls: [''] }, { limits, determinism: false })).calls[0]),
+      sandboxes.map(
+        async (sandbox) => (await sandbox.run({ code, calls: [''] }, { limits, determinism: false })).calls[0],
+      ),
     );
     rows.push({ name, module, block, wasm, docker });
     if (wasm.outcome === 'ok' && docker.outcome === 'ok') before.push(...block);
@@ -113,7 +115,8 @@ for (const { name, wasm, docker } of forbidden) {
   pages.set(name, (pages.get(name) ?? 0) + 1);
   counts.set(key, pages);
 }
-const of = (outcome) => rows.filter(({ wasm, docker }) => wasm.outcome === outcome && docker.outcome === outcome).length;
+const of = (outcome) =>
+  rows.filter(({ wasm, docker }) => wasm.outcome === outcome && docker.outcome === outcome).length;
 const different = rows.filter(({ wasm, docker }) => !same(wasm, docker));
 const lines = [
   '# The examples of the standard library',

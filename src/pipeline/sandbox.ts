@@ -16,7 +16,7 @@ import { ESCAPE_CASES, WITNESS } from '../sandbox/escape-cases.js';
 import { EXHAUSTION_CASES } from '../sandbox/exhaustion-cases.js';
 import { IMPORT_CASES } from '../sandbox/import-cases.js';
 import { ISOLATION_CASES } from '../sandbox/isolation-cases.js';
-import { LIBRARY_CASES } from '../sandbox/library-cases.js';
+import { LIBRARY_CASES } from '../sandbox/module-cases.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { selfTest, type SelfTestResult } from '../sandbox/self-test.js';
 import { createWasmSandbox } from '../sandbox/wasm/wasm-sandbox.js';

@@ -12,29 +12,25 @@ const SOCKET = forbidden('socket');
 const OPENED = fails('forbidden', 'file access');
 
 const CLOSED: readonly Case[] = [
-  ...[
-    '_testcapi',
-    '_testinternalcapi',
-    '_testbuffer',
-    '_xxsubinterpreters',
-    '_xxtestfuzz',
-    '_interpreters',
-    'xxsubtype',
-    'test.support',
-  ],
-  ...[
-    '_ctypes',
-    '_posixsubprocess',
-    '_socket',
-    '_thread',
-    '_signal',
-    '_sha256',
-    '_sha2',
-    '_hashlib',
-    '_uuid',
-    'pwd',
-    'resource',
-  ],
+  '_testcapi',
+  '_testinternalcapi',
+  '_testbuffer',
+  '_xxsubinterpreters',
+  '_xxtestfuzz',
+  '_interpreters',
+  'xxsubtype',
+  'test.support',
+  '_ctypes',
+  '_posixsubprocess',
+  '_socket',
+  '_thread',
+  '_signal',
+  '_sha256',
+  '_sha2',
+  '_hashlib',
+  '_uuid',
+  'pwd',
+  'resource',
 ].map((name) => attack(`imports ${name}`, `import ${name}\ndef f(): return 1`, forbidden(name)));
 
 const IMPORTERS: readonly Case[] = [

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missing, notRun } from '../../../tests/docker-suite.js';
 import { CASES } from '../cases.js';
-import { LIBRARY_CASES } from '../library-cases.js';
+import { LIBRARY_CASES } from '../module-cases.js';
 import { DIFFERENCES, differenceCases } from '../differences.js';
 import { ESCAPE_CASES, WITNESS } from '../escape-cases.js';
 import { EXHAUSTION_CASES } from '../exhaustion-cases.js';

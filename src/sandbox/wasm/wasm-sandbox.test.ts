@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CASES } from '../cases.js';
-import { LIBRARY_CASES } from '../library-cases.js';
+import { LIBRARY_CASES } from '../module-cases.js';
 import type { Sandbox, SyntaxFacts } from '../sandbox.js';
 import { selfTest } from '../self-test.js';
 import { createWasmSandbox } from './wasm-sandbox.js';
