@@ -66,12 +66,6 @@ export const DIFFERENCES: readonly Difference[] = [
     fails('runtime_error', 'OverflowError'),
     repr('2147483648'),
   ),
-  wordSize(
-    'functions of time, which containers replace',
-    'import time\ndef f(): return repr(time.time)[:9]',
-    repr("'<built-in'"),
-    repr("'<function'"),
-  ),
   version('compensated sums of floats', 'def f(): return sum([0.1] * 10)', repr('1.0'), repr('0.9999999999999999')),
   version('quotes inside f-strings', "def f(): return f'{'a'}'", repr("'a'"), fails('syntax_error')),
   version('type parameters', 'def f[T](x: T) -> T: return x', repr('1'), fails('syntax_error'), '1'),

@@ -25,7 +25,7 @@ export interface SandboxImage {
 const REGISTRY_IMAGE = 'python:3.12-slim';
 const BASE_LABEL = 'propel.base';
 /** Shared with the embedded sandbox. */
-const SHARED_SOURCES = ['facts.py', 'policy.py', 'runner.py'];
+const SHARED_SOURCES = ['facts.py', 'host.py', 'policy.py', 'runner.py'];
 const CALL_TIMEOUT_MS = 30_000;
 const PULL_TIMEOUT_MS = 300_000;
 const BUILD_TIMEOUT_MS = 600_000;
@@ -90,7 +90,7 @@ export async function buildImage(
 }
 
 async function inputs(): Promise<string[]> {
-  const runner = (await readdir(join(sandboxFolder, 'runner'))).filter((name) => name.endsWith('.py')).sort();
+  const runner = (await readdir(join(sandboxFolder, 'runner'))).filter((name) => /\.(py|c)$/.test(name)).sort();
   return [
     ...['Dockerfile', 'Dockerfile.offline', 'rootfs.sh'].map((name) => join(sandboxFolder, name)),
     ...runner.map((name) => join(sandboxFolder, 'runner', name)),
@@ -130,7 +130,7 @@ async function build(
 ): Promise<void> {
   const runner = join(folder, 'opt', 'propel');
   await mkdir(runner, { recursive: true });
-  for (const path of await inputs()) if (path.endsWith('.py')) await cp(path, join(runner, basename(path)));
+  for (const path of await inputs()) if (/\.(py|c)$/.test(path)) await cp(path, join(runner, basename(path)));
   // Everything in the folder goes to the daemon.
   await writeFile(join(folder, '.dockerignore'), '');
   const packages = IMAGE_VARIANTS[variant].join(' ');
@@ -142,7 +142,7 @@ async function build(
       forcerm: true,
       labels: { [LABEL]: variant, [BASE_LABEL]: base === 'registry' ? REGISTRY_IMAGE : 'debian packages' },
       ...(base === 'registry' ? { buildargs: { PACKAGES: packages } } : {}),
-      ...(packages === '' || base === 'packages' ? { networkmode: 'none' } : {}),
+      ...(base === 'packages' ? { networkmode: 'none' } : {}),
     },
   );
   await within(BUILD_TIMEOUT_MS, 'the build', follow(docker, stream, say));

@@ -24,14 +24,6 @@ _HOST_EVENTS = frozenset('''
     subprocess.Popen pty.spawn ctypes.dlopen mmap.__new__ webbrowser.open sqlite3.connect urllib.Request
 '''.split())
 
-# Functions of `os` that tell of the host or reach it. Not every build has them and few raise events, so all are replaced.
-_HOST_FUNCTIONS = '''
-    system popen fork forkpty execl execle execlp execlpe execv execve execvp execvpe spawnl spawnle spawnlp spawnlpe spawnv
-    spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile kill killpg wait waitpid nice setuid setgid getuid getgid
-    uname getpid getppid getlogin cpu_count getloadavg
-'''.split()
-# Functions that look for a file: a program finds none, whatever the host holds.
-_FILE_FUNCTIONS = 'stat lstat readlink statvfs chdir'.split()
 _READ_EVENTS = frozenset(('open', 'os.listdir', 'os.scandir'))
 
 
@@ -69,13 +61,22 @@ class Policy:
 
     def install(self):
         import builtins
-        import os
+        import importlib._bootstrap_external as importer
+        import zipimport
 
         # The working folder holds nothing to import.
         sys.path[:] = [path for path in sys.path if path]
         policy, plain_import = self, builtins.__import__
         trusted = frozenset(sys.modules) - {'__main__'}
-        library = tuple(sys.path)
+        library = tuple(path + '/' for path in sys.path)
+        readers = tuple(reader.__code__ for reader in (
+            importer.FileLoader.get_data, importer.FileFinder._fill_cache, zipimport._get_data, zipimport._read_directory,
+        ))
+        caller = sys._getframe
+
+        def reads_library(path):
+            """Whether it is the import system that lists or opens the standard library's own folders."""
+            return type(path) is str and (path + '/').startswith(library) and '/..' not in path and caller(2).f_code in readers
 
         def guarded_import(name, globals=None, locals=None, fromlist=(), level=0):
             if level == 0 and type(name) is str and policy.active:
@@ -102,29 +103,12 @@ class Policy:
             if not policy.active:
                 return
             if event in _READ_EVENTS:
-                # The import system lists and opens the standard library's own folders.
-                path = arguments[0]
-                if type(path) is not str or not path.startswith(library):
+                if not reads_library(arguments[0]):
                     policy.refuse(ForbiddenAccess('file access: ' + event))
             elif event in _HOST_EVENTS or event.startswith('socket.'):
                 policy.refuse(ForbiddenAccess('host access: ' + event))
 
-        def refusing(name):
-            def refused(*arguments, **named):
-                policy.refuse(ForbiddenAccess('host access: os.' + name))
-            return refused
-
-        def finds_nothing(path, *arguments, **named):
-            raise FileNotFoundError(2, 'No such file or directory', path)
-
-        for name in _FILE_FUNCTIONS:
-            setattr(os, name, finds_nothing)
-        os.access = lambda path, mode, **named: False
-        os.getcwd, os.getcwdb = lambda: '/', lambda: b'/'
-        for name in _HOST_FUNCTIONS:
-            refused = refusing(name)
-            setattr(os, name, refused)
-            setattr(sys.modules['posix'], name, refused)
+        close_host(lambda what: policy.active and policy.refuse(ForbiddenAccess(what)))
         builtins.__import__ = guarded_import
         sys.meta_path.insert(0, Gate)
         sys.addaudithook(audit)

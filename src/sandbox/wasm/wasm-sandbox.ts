@@ -26,7 +26,7 @@ export interface WasmSandboxOptions {
   readonly limits?: Partial<Limits>;
 }
 
-const PYTHON_SOURCES = ['facts.py', 'policy.py', 'runner.py', 'wasm_boot.py'];
+const PYTHON_SOURCES = ['facts.py', 'host.py', 'policy.py', 'runner.py', 'wasm_boot.py'];
 /** Below this CPython itself does not boot. */
 const MIN_MEMORY_MIB = 32;
 const MAX_MEMORY_MIB = 4096;
