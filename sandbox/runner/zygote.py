@@ -162,6 +162,8 @@ __prepare, __execute, __open, __emit, __serve, __arrange, __child = _install()
 __free = bytearray(1 << 20)
 del __free
 __arrange()
+# Its variant's seeds are in reach of it.
+del __arrange, be_first_to_go
 __serve()
 
 # The child, in this module's own frame: as deep as in the embedded sandbox, so that programs may recurse as far.
