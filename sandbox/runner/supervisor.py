@@ -47,11 +47,11 @@ class Zygote:
         self.socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
-            null = os.open('/dev/null', os.O_RDWR)
             os.dup2(other.fileno(), 3)
             os.dup2(archive, 4)
-            os.dup2(null, 0)
-            os.dup2(null, 1)
+            # Standard streams of the kind that programs get: they remember whether they can seek.
+            for number, end in enumerate(os.pipe()):
+                os.dup2(end, number)
             os.closerange(5, 256)
             environment = {
                 'PYTHONHASHSEED': str(variant['hashSeed']),

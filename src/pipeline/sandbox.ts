@@ -14,6 +14,7 @@ import {
 } from '../sandbox/docker/owner.js';
 import { ESCAPE_CASES, WITNESS } from '../sandbox/escape-cases.js';
 import { EXHAUSTION_CASES } from '../sandbox/exhaustion-cases.js';
+import { HOST_CASES } from '../sandbox/host-cases.js';
 import { ISOLATION_CASES } from '../sandbox/isolation-cases.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { selfTest, type SelfTestResult } from '../sandbox/self-test.js';
@@ -129,7 +130,7 @@ export async function testSandboxes(
         notRun[kind] = (error as Error).message;
       }
     }
-    const attacks = [...EXHAUSTION_CASES, ...ESCAPE_CASES, ...ISOLATION_CASES];
+    const attacks = [...EXHAUSTION_CASES, ...ESCAPE_CASES, ...ISOLATION_CASES, ...HOST_CASES];
     const rows: TestRow[] = [];
     const reported = progress('test');
     const total = CASES.length + attacks.length + DIFFERENCES.length;

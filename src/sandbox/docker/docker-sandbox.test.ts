@@ -8,7 +8,8 @@ import { CASES } from '../cases.js';
 import { DIFFERENCES, differenceCases } from '../differences.js';
 import { ESCAPE_CASES, WITNESS } from '../escape-cases.js';
 import { EXHAUSTION_CASES } from '../exhaustion-cases.js';
-import { ISOLATION_CASES, SYSCALL } from '../isolation-cases.js';
+import { HOST_CASES } from '../host-cases.js';
+import { ISOLATION_CASES, SYSCALL, UNLOCK } from '../isolation-cases.js';
 import type { Sandbox } from '../sandbox.js';
 import { selfTest } from '../self-test.js';
 import { createWasmSandbox } from '../wasm/wasm-sandbox.js';
@@ -82,7 +83,7 @@ describe.skipIf(missing !== null)(`docker sandbox: attacks${notRun}`, () => {
   });
   afterAll(() => small.close());
 
-  it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES, ...ISOLATION_CASES])('$name', async (attack) => {
+  it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES, ...ISOLATION_CASES, ...HOST_CASES])('$name', async (attack) => {
     expect(await selfTest(small, [attack])).toMatchObject([passes(attack.name)]);
     expect(await selfTest(small, [WITNESS])).toMatchObject([passes(WITNESS.name)]);
   });
@@ -123,6 +124,32 @@ def f():
     return scanned > 1 << 20, count < 10`;
     const { calls } = await small.run({ code: scan, calls: [''] }, { determinism: false });
     expect(calls[0]).toMatchObject({ outcome: 'ok', repr: '(True, True)' });
+  });
+
+  it('tell one signal from another', async () => {
+    const crash = `${UNLOCK}
+def f(kind):
+    import ctypes
+    if kind == 'address': return ctypes.string_at(8)
+    if kind == 'abort': os.abort()
+    if kind == 'stack':
+        # Of C alone: neither Python's limit nor the memory's ends it first.
+        compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        libc = ctypes.CDLL(None)
+        two = ctypes.create_string_buffer(2)
+        def again(a, b):
+            libc.qsort(two, 2, 1, again_c)
+            return 0
+        again_c = compare(again)
+        sys.setrecursionlimit(10 ** 9)
+        libc.qsort(two, 2, 1, again_c)`;
+    const told = async (kind: string): Promise<unknown> => {
+      const { calls } = await small.run({ code: crash, calls: [`"${kind}"`] }, { determinism: false });
+      return [calls[0]?.outcome, calls[0]?.detail];
+    };
+    expect(await told('address')).toEqual(['runtime_error', 'the interpreter gave up: SIGSEGV']);
+    expect(await told('abort')).toEqual(['runtime_error', 'the interpreter gave up: SIGABRT']);
+    expect(await told('stack')).toEqual(['runtime_error', 'RecursionError: the interpreter ran out of stack']);
   });
 
   it('leave no process and take no container with them', () => {
@@ -189,6 +216,24 @@ describe.skipIf(missing !== null)(`docker sandbox: run${notRun}`, () => {
       base: expect.stringMatching(/^(python:3\.12-slim|debian packages)$/),
       engine: expect.any(String),
     });
+  });
+
+  it('shows the first program of a container the interpreter that it shows to every later one', async () => {
+    const look = `import sys
+def f():
+    gc, objects = sys.modules['gc'], [object() for _ in range(50)] + [[] for _ in range(50)] + [{} for _ in range(50)]
+    counts = gc.get_count(), gc.get_stats(), len(gc.get_objects()), sys.getallocatedblocks(), sys.getrefcount(None), sys.getrefcount(())
+    return sorted(sys.modules), counts, [id(each) - id(objects) for each in objects], sys.intern('an interned text') is None`;
+    const fresh = await createDockerSandbox({ size: 1 });
+    const seen = [];
+    for (let turn = 0; turn < 4; turn++) {
+      const { calls } = await fresh.run({ code: look, calls: [''] }, { determinism: false });
+      seen.push(calls[0]?.repr);
+    }
+    await fresh.close();
+    expect(seen[0]).toContain("'sys'");
+    expect(seen[0]).not.toContain("'resource'");
+    expect(seen.slice(1)).toEqual([seen[0], seen[0], seen[0]]);
   });
 
   it('answers sandbox_failure once closed', async () => {

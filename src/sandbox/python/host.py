@@ -30,6 +30,8 @@ _CLOCKS = '''
     CLOCK_BOOTTIME CLOCK_MONOTONIC_RAW CLOCK_PROCESS_CPUTIME_ID CLOCK_TAI CLOCK_THREAD_CPUTIME_ID clock_settime clock_settime_ns
     pthread_getcpuclockid thread_time thread_time_ns tzset
 '''.split()
+_LOADING = ('getdlopenflags', 'setdlopenflags')
+_THREADS = ('get_native_id',)
 
 
 def close_host(refuse):
@@ -63,9 +65,6 @@ def close_host(refuse):
             delattr(posix, name)
             if hasattr(os, name):
                 delattr(os, name)
-    for name in _OF_SOME_SYSTEMS:
-        if hasattr(os, name):
-            delattr(os, name)
     posix.access = lambda path, mode, **named: False
     posix.getcwd, posix.getcwdb = lambda: '/', lambda: b'/'
     posix.environ.clear()
@@ -78,9 +77,11 @@ def close_host(refuse):
     for name in ('supports_dir_fd', 'supports_effective_ids', 'supports_fd', 'supports_follow_symlinks'):
         setattr(os, name, set())
     os.__all__ = sorted(name for name in os.__all__ if hasattr(os, name))
-    for name in _CLOCKS:
-        if hasattr(time, name):
-            delattr(time, name)
+    threads = [sys.modules[name] for name in ('_thread', 'threading') if name in sys.modules]
+    for module, names in ((os, _OF_SOME_SYSTEMS), (time, _CLOCKS), (sys, _LOADING), *((each, _THREADS) for each in threads)):
+        for name in names:
+            if hasattr(module, name):
+                delattr(module, name)
     # How an interpreter was started holds what tells one pass over a program from another.
     sys.argv, sys.orig_argv, sys.executable, sys._base_executable = ['-c'], ['python', '-S', '-s', '-B', '-c'], '', ''
 
@@ -95,10 +96,13 @@ def arrange_memory(shift):
     kept = [[] for _ in range(shift)]
     # In reach of nobody, and never collected.
     kept.append(kept)
-    for length in range(0, 480, 8):
-        pieces = sorted([bytes(length) for _ in range(256 if length < 128 else 64)], key=id, reverse=shift % 2 == 0)
+    # Of every size that the allocator tells apart, the smallest two by what is that small.
+    sizes = [(16, object), (32, lambda: complex(1, len(kept)))]
+    sizes += [(length + 48, lambda length=length: bytes(bytearray(length))) for length in range(0, 480, 8)]
+    for size, make in sizes:
+        pieces = sorted([make() for _ in range(256 if size < 176 else 64)], key=id, reverse=shift % 2 == 0)
         # A pool of which nothing is in use would be laid out anew.
-        every = max(2, 2048 // (length + 48))
+        every = max(2, 2048 // size)
         kept.append(pieces[::every])
         del pieces[::every]
         # The last one given back is the first one to be handed out.
