@@ -5,6 +5,7 @@
 set -euo pipefail
 output="$(realpath -m "$1")"
 variant="${2:-plain}"
+source="$(dirname "$(realpath "$0")")"
 
 packages=(libc6 libgcc-s1 libexpat1 zlib1g libssl3 libffi8 libbz2-1.0 liblzma5 libuuid1 libcrypt1
   python3.11-minimal libpython3.11-minimal libpython3.11-stdlib)
@@ -41,4 +42,8 @@ for candidate in "${loader[@]}"; do
     --invalidation-mode unchecked-hash -s "$PWD" -p / usr/lib/python3.11 usr/lib/python3 >/dev/null 2>&1 || true
   break
 done
+# The library that stands before the C library, which the image finds beside its runner: by the compiler of a package of its own.
+(cd "$work" && apt-get -o APT::Sandbox::User=root download tcc >/dev/null && dpkg-deb --extract tcc_*.deb compiler)
+"$work/compiler/usr/bin/tcc" -B "$(echo "$work"/compiler/usr/lib/*/tcc)" -shared -nostdlib -o opt/propel/virtual.so "$source/runner/virtual.c"
+chmod 755 opt/propel/virtual.so
 tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf "$output" .

@@ -5,8 +5,10 @@ unread) and `ping`. Replies: `hello` once, then `start` and `done` for each run,
 The body of `done` is what the child prepared before any code of the program ran, then the framed results.
 """
 import array
+import fcntl
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -14,6 +16,7 @@ import struct
 import sys
 import time
 
+import library
 from kernel import seccomp_filter, set_no_new_privileges, set_not_dumpable
 
 PROTOCOL = 1
@@ -32,27 +35,39 @@ TOKEN_CHARACTERS = 32
 PREPARED_HEAD = 5
 CHUNK = 1 << 16
 
-EXIT_DAMAGED, EXIT_NO_MEMORY = 97, 98
-ZYGOTE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'zygote.py')
+EXIT_NO_STACK, EXIT_DAMAGED, EXIT_NO_MEMORY = 96, 97, 98
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+# In the order of the embedded sandbox, which has a last part of its own.
+SOURCES = (
+    'syntax.py', 'operations.py', 'dependence.py', 'facts.py', 'host.py', 'standard_library.py', 'policy.py', 'runner.py', 'zygote.py',
+)
+# They are modules for whoever reads them alone.
+OWN_IMPORT = re.compile(r'^from (?:syntax|operations|dependence) import .*\n', re.MULTILINE)
 
 
 class Zygote:
     """A template process of one hash seed, and the socket on which it takes orders."""
 
-    def __init__(self, variant):
+    def __init__(self, variant, source, archive):
         self.socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
-            null = os.open('/dev/null', os.O_RDWR)
             os.dup2(other.fileno(), 3)
-            os.dup2(null, 0)
-            os.dup2(null, 1)
-            os.closerange(4, 256)
-            environment = {'PYTHONHASHSEED': str(variant['hashSeed']), 'PYTHONUTF8': '1', 'OPENBLAS_NUM_THREADS': '1'}
-            arguments = [sys.executable, '-S', '-s', '-P', '-B', ZYGOTE, json.dumps(variant)]
-            os.execve(sys.executable, arguments, environment)
+            os.dup2(archive, 4)
+            # Standard streams of the kind that programs get: they remember whether they can seek.
+            for number, end in enumerate(os.pipe()):
+                os.dup2(end, number)
+            os.closerange(5, 256)
+            environment = {
+                'PYTHONHASHSEED': str(variant['hashSeed']),
+                'PYTHONUTF8': '1',
+                'OPENBLAS_NUM_THREADS': '1',
+                'LD_PRELOAD': os.path.join(FOLDER, 'virtual.so'),
+            }
+            os.execve(sys.executable, [sys.executable, '-S', '-s', '-B', '-c', source], environment)
         other.close()
         self.socket.settimeout(60)
+        self.socket.send(json.dumps(variant).encode())
         if self.socket.recv(16) != b'ready':
             raise RuntimeError('a template process did not start')
         self.socket.settimeout(None)
@@ -61,14 +76,18 @@ class Zygote:
 class Supervisor:
     def __init__(self):
         self.zygotes = {}
-        self.variants = None
+        self.variants = self.archive = None
+        self.source = OWN_IMPORT.sub('', '\n'.join(read_text(os.path.join(FOLDER, name)) for name in SOURCES))
 
     def serve(self):
         skip_preamble()
         kind, header, _ = receive()
         if kind != 'setup':
             give_up('the first request must be setup')
-        self.variants = header['variants']
+        packages = library.package_folders() if any(variant['packages'] for variant in header['variants']) else []
+        self.variants = [{**variant, 'packageFolders': packages} for variant in header['variants']]
+        # Above those that a template process is started with.
+        self.archive = fcntl.fcntl(library.pack([library.library_folder(), *packages]), fcntl.F_DUPFD_CLOEXEC, 100)
         for index in range(header['ready']):
             self.zygote(index)
         send('hello', {'protocol': PROTOCOL, 'python': sys.version.split()[0], 'checks': confinement()})
@@ -91,7 +110,7 @@ class Supervisor:
 
     def zygote(self, index):
         if index not in self.zygotes:
-            self.zygotes[index] = Zygote(self.variants[index])
+            self.zygotes[index] = Zygote(self.variants[index], self.source, self.archive)
         return self.zygotes[index]
 
     def replace(self, index):
@@ -315,6 +334,8 @@ class Run:
             return {'end': 'signal', 'signal': signal_number}
         if code == EXIT_NO_MEMORY:
             return {'end': 'memory'}
+        if code == EXIT_NO_STACK:
+            return {'end': 'stack'}
         if code == 0 and has_token:
             return {'end': 'returned'}
         return {'end': 'damaged'} if code == EXIT_DAMAGED or has_written else {'end': 'exit', 'code': code}
@@ -360,14 +381,14 @@ def memory_limit():
 
 
 def filter_holds():
-    """Puts a child under the filter: it must not be able to fork or to open a socket, and must be able to write."""
+    """Puts a child under the filter: it must be able to write, and neither to fork, nor to open a socket or a file, nor to signal."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         refused = 0
         try:
             seccomp_filter()()
-            for attempt in (os.fork, socket.socket):
+            for attempt in (os.fork, socket.socket, lambda: os.open('/', os.O_RDONLY), lambda: os.stat('/'), lambda: os.kill(1, 0)):
                 try:
                     attempt()
                 except PermissionError:
@@ -379,7 +400,7 @@ def filter_holds():
     answer = os.read(reader, 8)
     os.close(reader)
     os.waitpid(pid, 0)
-    return answer == b'2'
+    return answer == b'5'
 
 
 def oom_kills():
@@ -393,6 +414,11 @@ def oom_kills():
         except OSError:
             pass
     return 0
+
+
+def read_text(path):
+    with open(path) as file:
+        return file.read()
 
 
 def own_rss():

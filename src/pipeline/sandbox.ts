@@ -14,6 +14,7 @@ import {
 } from '../sandbox/docker/owner.js';
 import { ESCAPE_CASES, WITNESS } from '../sandbox/escape-cases.js';
 import { EXHAUSTION_CASES } from '../sandbox/exhaustion-cases.js';
+import { HOST_CASES } from '../sandbox/host-cases.js';
 import { IMPORT_CASES } from '../sandbox/import-cases.js';
 import { ISOLATION_CASES } from '../sandbox/isolation-cases.js';
 import { LIBRARY_CASES } from '../sandbox/module-cases.js';
@@ -132,7 +133,7 @@ export async function testSandboxes(
       }
     }
     const ordinary = [...CASES, ...LIBRARY_CASES];
-    const attacks = [...EXHAUSTION_CASES, ...ESCAPE_CASES, ...IMPORT_CASES, ...ISOLATION_CASES];
+    const attacks = [...EXHAUSTION_CASES, ...ESCAPE_CASES, ...IMPORT_CASES, ...ISOLATION_CASES, ...HOST_CASES];
     const rows: TestRow[] = [];
     const reported = progress('test');
     const total = ordinary.length + attacks.length + DIFFERENCES.length;

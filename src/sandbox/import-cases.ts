@@ -173,7 +173,11 @@ const READERS: readonly Case[] = [
     'import sys\ndef f(): return open(sys.path[0] + "/../../../../proc/uptime").read()',
     OPENED,
   ),
-  attack('all files of a folder', 'import pathlib\ndef f(): return list(pathlib.Path("/").iterdir())', OPENED),
+  attack(
+    'all files of a folder',
+    'import pathlib\ndef f(): return list(pathlib.Path("/").iterdir())',
+    fails('forbidden', 'os.listdir'),
+  ),
 ];
 
 export const IMPORT_CASES: readonly Case[] = [...CLOSED, ...IMPORTERS, ...READERS];

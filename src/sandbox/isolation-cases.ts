@@ -7,7 +7,7 @@ import type { Case } from './cases.js';
 const LIMITS = { timeoutMs: 20_000, memoryMiB: 128, outputBytes: 1 << 20, resultBytes: 1 << 16 } as const;
 
 /** `unlocked` is whether the policy was found and ended. */
-const UNLOCK = `
+export const UNLOCK = `
 import sys, os
 def unlock():
     found = False
@@ -37,7 +37,7 @@ def call(number, number_arm, *arguments):
     return 'stopped' if result is None or result == -1 else 'reached'
 `;
 
-function isolation(name: string, code: string): Case {
+export function isolation(name: string, code: string): Case {
   return { name, code, calls: [''], expect: [{ repr: "'stopped'" }], limits: LIMITS };
 }
 

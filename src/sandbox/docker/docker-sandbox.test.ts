@@ -9,8 +9,9 @@ import { LIBRARY_CASES } from '../module-cases.js';
 import { DIFFERENCES, differenceCases } from '../differences.js';
 import { ESCAPE_CASES, WITNESS } from '../escape-cases.js';
 import { EXHAUSTION_CASES } from '../exhaustion-cases.js';
+import { HOST_CASES } from '../host-cases.js';
 import { IMPORT_CASES } from '../import-cases.js';
-import { ISOLATION_CASES, SYSCALL } from '../isolation-cases.js';
+import { ISOLATION_CASES, SYSCALL, UNLOCK } from '../isolation-cases.js';
 import type { Sandbox } from '../sandbox.js';
 import { selfTest } from '../self-test.js';
 import { createWasmSandbox } from '../wasm/wasm-sandbox.js';
@@ -84,10 +85,13 @@ describe.skipIf(missing !== null)(`docker sandbox: attacks${notRun}`, () => {
   });
   afterAll(() => small.close());
 
-  it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES, ...IMPORT_CASES, ...ISOLATION_CASES])('$name', async (attack) => {
-    expect(await selfTest(small, [attack])).toMatchObject([passes(attack.name)]);
-    expect(await selfTest(small, [WITNESS])).toMatchObject([passes(WITNESS.name)]);
-  });
+  it.each([...EXHAUSTION_CASES, ...ESCAPE_CASES, ...IMPORT_CASES, ...ISOLATION_CASES, ...HOST_CASES])(
+    '$name',
+    async (attack) => {
+      expect(await selfTest(small, [attack])).toMatchObject([passes(attack.name)]);
+      expect(await selfTest(small, [WITNESS])).toMatchObject([passes(WITNESS.name)]);
+    },
+  );
 
   it('reach the kernel, so that what stops them is its filter', async () => {
     const { calls } = await small.run({
@@ -108,10 +112,16 @@ def f():
     # Put together here, so that the program's own text does not hold it.
     needle = b'-7f3a'.join([b'RET'] * 4)
     count = scanned = 0
-    for line in open('/proc/self/maps').read().splitlines():
-        span, rights = line.split()[:2]
-        start, end = [int(each, 16) for each in span.split('-')]
-        if not rights.startswith('rw') or end - start > 1 << 26: continue
+    gc = __import__('sys').modules['gc']
+    gc.unfreeze()
+    libc = ctypes.CDLL(None)
+    libc.sbrk.restype = ctypes.c_size_t
+    end, page = libc.sbrk(0), 4096
+    # The heap, and each page that holds an object: what lies there is mapped, and no call is left that would tell of more.
+    pages = {id(each) // page for each in gc.get_objects()}
+    heap = [number for number in pages if 0 <= end - number * page < 1 << 27]
+    spans = [(min(heap) * page, end)] + [(number * page, (number + 1) * page) for number in pages.difference(heap)]
+    for start, end in spans:
         data = ctypes.string_at(start, end - start)
         scanned += len(data)
         count += data.count(needle)
@@ -119,6 +129,32 @@ def f():
     return scanned > 1 << 20, count < 10`;
     const { calls } = await small.run({ code: scan, calls: [''] }, { determinism: false });
     expect(calls[0]).toMatchObject({ outcome: 'ok', repr: '(True, True)' });
+  });
+
+  it('tell one signal from another', async () => {
+    const crash = `${UNLOCK}
+def f(kind):
+    import ctypes
+    if kind == 'address': return ctypes.string_at(8)
+    if kind == 'abort': os.abort()
+    if kind == 'stack':
+        # Of C alone: neither Python's limit nor the memory's ends it first.
+        compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        libc = ctypes.CDLL(None)
+        two = ctypes.create_string_buffer(2)
+        def again(a, b):
+            libc.qsort(two, 2, 1, again_c)
+            return 0
+        again_c = compare(again)
+        sys.setrecursionlimit(10 ** 9)
+        libc.qsort(two, 2, 1, again_c)`;
+    const told = async (kind: string): Promise<unknown> => {
+      const { calls } = await small.run({ code: crash, calls: [`"${kind}"`] }, { determinism: false });
+      return [calls[0]?.outcome, calls[0]?.detail];
+    };
+    expect(await told('address')).toEqual(['runtime_error', 'the interpreter gave up: SIGSEGV']);
+    expect(await told('abort')).toEqual(['runtime_error', 'the interpreter gave up: SIGABRT']);
+    expect(await told('stack')).toEqual(['runtime_error', 'RecursionError: the interpreter ran out of stack']);
   });
 
   it('leave no process and take no container with them', () => {
@@ -185,6 +221,24 @@ describe.skipIf(missing !== null)(`docker sandbox: run${notRun}`, () => {
       base: expect.stringMatching(/^(python:3\.12-slim|debian packages)$/),
       engine: expect.any(String),
     });
+  });
+
+  it('shows the first program of a container the interpreter that it shows to every later one', async () => {
+    const look = `import sys
+def f():
+    gc, objects = sys.modules['gc'], [object() for _ in range(50)] + [[] for _ in range(50)] + [{} for _ in range(50)]
+    counts = gc.get_count(), gc.get_stats(), len(gc.get_objects()), sys.getallocatedblocks(), sys.getrefcount(None), sys.getrefcount(())
+    return sorted(sys.modules), counts, [id(each) - id(objects) for each in objects], sys.intern('an interned text') is None`;
+    const fresh = await createDockerSandbox({ size: 1 });
+    const seen = [];
+    for (let turn = 0; turn < 4; turn++) {
+      const { calls } = await fresh.run({ code: look, calls: [''] }, { determinism: false });
+      seen.push(calls[0]?.repr);
+    }
+    await fresh.close();
+    expect(seen[0]).toContain("'sys'");
+    expect(seen[0]).not.toContain("'resource'");
+    expect(seen.slice(1)).toEqual([seen[0], seen[0], seen[0]]);
   });
 
   it('answers sandbox_failure once closed', async () => {

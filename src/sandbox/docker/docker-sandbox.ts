@@ -2,7 +2,7 @@
  * The container sandbox: full CPython in a pool of locked-down containers, a confined child for each pass of each program.
  * What each layer stops and what it does not: sandbox/README.md.
  */
-import { availableParallelism } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import * as z from 'zod';
 import { failedPass, runPasses, VARIANTS, type PassReply } from '../passes.js';
 import { blameMemory, failure, frameLimit, parseFrame, type Prepared } from '../results.js';
@@ -78,7 +78,7 @@ export async function createDockerSandbox(options: DockerSandboxOptions = {}): P
 }
 
 const doneSchema = z.object({
-  end: z.enum(['returned', 'output', 'damaged', 'memory', 'signal', 'exit']),
+  end: z.enum(['returned', 'output', 'damaged', 'memory', 'stack', 'signal', 'exit']),
   code: z.int().optional(),
   signal: z.int().optional(),
   milliseconds: z.number(),
@@ -278,7 +278,11 @@ function readPass(program: Program, frame: Frame, resultBytes: number): PassRepl
   };
 }
 
-const SEGMENTATION_FAULT = 11;
+/** `SIGABRT` of 6, by the numbers that Linux gives. */
+function signalName(number: number | undefined): string {
+  const [name] = Object.entries(constants.signals).find(([, each]) => each === number) ?? [`signal ${number}`];
+  return name;
+}
 
 /** What a child that handed in nothing is told to have done. */
 function describeEnd({ end, code, signal }: Done): CallResult {
@@ -292,10 +296,10 @@ function describeEnd({ end, code, signal }: Done): CallResult {
       return failure('output_limit', 'the program printed more than it may');
     case 'memory':
       return failure('memory', 'no memory was left for the program');
+    case 'stack':
+      return failure('runtime_error', 'RecursionError: the interpreter ran out of stack');
     case 'signal':
-      return signal === SEGMENTATION_FAULT
-        ? failure('runtime_error', 'RecursionError: the interpreter ran out of stack, or crashed')
-        : failure('runtime_error', `the interpreter was ended by signal ${signal}`);
+      return failure('runtime_error', `the interpreter gave up: ${signalName(signal)}`);
     case 'damaged':
     case 'returned':
       return failure('runtime_error', 'the program damaged its interpreter: it gave no valid result');

@@ -30,6 +30,7 @@ const SHARED_SOURCES = [
   'operations.py',
   'dependence.py',
   'facts.py',
+  'host.py',
   'standard_library.py',
   'policy.py',
   'runner.py',
@@ -98,7 +99,7 @@ export async function buildImage(
 }
 
 async function inputs(): Promise<string[]> {
-  const runner = (await readdir(join(sandboxFolder, 'runner'))).filter((name) => name.endsWith('.py')).sort();
+  const runner = (await readdir(join(sandboxFolder, 'runner'))).filter((name) => /\.(py|c)$/.test(name)).sort();
   return [
     ...['Dockerfile', 'Dockerfile.offline', 'rootfs.sh'].map((name) => join(sandboxFolder, name)),
     ...runner.map((name) => join(sandboxFolder, 'runner', name)),
@@ -138,7 +139,7 @@ async function build(
 ): Promise<void> {
   const runner = join(folder, 'opt', 'propel');
   await mkdir(runner, { recursive: true });
-  for (const path of await inputs()) if (path.endsWith('.py')) await cp(path, join(runner, basename(path)));
+  for (const path of await inputs()) if (/\.(py|c)$/.test(path)) await cp(path, join(runner, basename(path)));
   // Everything in the folder goes to the daemon.
   await writeFile(join(folder, '.dockerignore'), '');
   const packages = IMAGE_VARIANTS[variant].join(' ');
@@ -150,7 +151,7 @@ async function build(
       forcerm: true,
       labels: { [LABEL]: variant, [BASE_LABEL]: base === 'registry' ? REGISTRY_IMAGE : 'debian packages' },
       ...(base === 'registry' ? { buildargs: { PACKAGES: packages } } : {}),
-      ...(packages === '' || base === 'packages' ? { networkmode: 'none' } : {}),
+      ...(base === 'packages' ? { networkmode: 'none' } : {}),
     },
   );
   await within(BUILD_TIMEOUT_MS, 'the build', follow(docker, stream, say));

@@ -10,14 +10,6 @@ _HOST_EVENTS = frozenset('''
     subprocess.Popen pty.spawn ctypes.dlopen mmap.__new__ webbrowser.open sqlite3.connect urllib.Request
 '''.split())
 
-# Functions of `os` that tell of the host or reach it. Not every build has them and few raise events, so all are replaced.
-_HOST_FUNCTIONS = '''
-    system popen fork forkpty execl execle execlp execlpe execv execve execvp execvpe spawnl spawnle spawnlp spawnlpe spawnv
-    spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile kill killpg wait waitpid nice setuid setgid getuid getgid
-    uname getpid getppid getlogin cpu_count getloadavg
-'''.split()
-# Functions that look for a file: a program finds none, whatever the host holds.
-_FILE_FUNCTIONS = 'stat lstat readlink statvfs chdir'.split()
 _READ_EVENTS = frozenset(('open', 'os.listdir', 'os.scandir'))
 
 
@@ -60,13 +52,16 @@ class Policy:
         # A record of a log would ask for it.
         sys.modules['logging'].logProcesses = False
 
-    def install(self):
+    def install(self, import_codes=()):
+        """`import_codes`: code beside CPython's own by which modules are imported."""
         import builtins
         import _imp
 
         # The working folder holds nothing to import.
         sys.path[:] = [path for path in sys.path if path]
         self._library = self._Library()
+        for code in import_codes:
+            self._library.add_to_import_system(code)
         policy, library, frame_at = self, self._library, sys._getframe
         plain_import, open_roots = builtins.__import__, library.open_roots
 
@@ -113,7 +108,7 @@ class Policy:
                 policy.refuse(ForbiddenAccess('host access: ' + event))
 
         self._guards = frozenset((guarded_import.__code__, guarded_import_module.__code__))
-        self._replace_functions()
+        close_host(lambda what: policy.active and policy.refuse(ForbiddenAccess(what)))
         builtins.__import__ = guarded_import
         bootstrap._gcd_import = guarded_import_module
         for name in ('create_builtin', 'create_dynamic'):
@@ -187,28 +182,6 @@ class Policy:
             return name
         base = package.rsplit('.', level - 1)[0]
         return base + '.' + name if name else base
-
-    def _replace_functions(self):
-        import os
-
-        def refusing(name):
-            def refused(*arguments, **named):
-                self.refuse(ForbiddenAccess('host access: os.' + name))
-            return refused
-
-        def finds_nothing(path, *arguments, **named):
-            raise FileNotFoundError(errno.ENOENT, 'No such file or directory', path)
-
-        for name in _FILE_FUNCTIONS:
-            setattr(os, name, finds_nothing)
-        os.access = lambda path, mode, **named: False
-        # Asked for by modules that see a `fork`.
-        os.register_at_fork = lambda **named: None
-        os.getcwd, os.getcwdb = lambda: '/', lambda: b'/'
-        for name in _HOST_FUNCTIONS:
-            refused = refusing(name)
-            setattr(os, name, refused)
-            setattr(sys.modules['posix'], name, refused)
 
 
 class _Absence:

@@ -6,8 +6,10 @@ Only what `prepare` says can be trusted by the host; `execute` shares its interp
 import ast
 import builtins
 import io
+import itertools
 import json
 import opcode
+import re
 import sys
 
 
@@ -17,9 +19,10 @@ def make_runner(policy, syntax_facts):
     encode, join, type_name = str.encode, b''.join, type.__dict__['__name__'].__get__
     parse, literal_eval, Call, Name, Expression = ast.parse, ast.literal_eval, ast.Call, ast.Name, ast.Expression
     settrace, setprofile, dumps, loads = sys.settrace, sys.setprofile, json.dumps, json.loads
-    BaseException_, Forbidden, reversed_, range_, Module = BaseException, policy.forbidden, reversed, range, type(sys)
+    BaseException_, Forbidden, range_, Module = BaseException, policy.forbidden, range, type(sys)
+    nests_too_deep = _depth_check()
     DETAIL = 500
-    state = {}
+    state, modules, this_module = {}, sys.modules, sys.modules['__main__']
 
     def describe(error):
         """`(status, detail)` of an exception; runs the exception's own __str__."""
@@ -67,18 +70,18 @@ def make_runner(policy, syntax_facts):
                 facts = syntax_facts(request['code'])
             except BaseException_:
                 facts = None
-        state.update(program=program, calls=calls, reverse=request['reverse'], limit=request['resultBytes'])
+        order = list(range_(len_(calls)))
+        if request['reverse']:
+            order.reverse()
+        state.update(program=program, calls=calls, order=order, limit=request['resultBytes'])
         hashed = uses_hash(program) or any(call is not None and uses_hash(call) for call in calls)
         return encode(dumps({'error': None, 'callErrors': errors, 'facts': facts, 'hashed': hashed}))
 
     def execute():
-        calls, limit = state['calls'], state['limit']
+        calls, limit, order = state['calls'], state['limit'], state['order']
         results = state['results'] = [b's'] * len_(calls)
-        order = range_(len_(calls))
-        if state['reverse']:
-            order = reversed_(order)
         # A module like any other: `pickle` and `typing` look names of the program's classes up in it.
-        task = sys.modules['task'] = Module('task')
+        task = modules['task'] = Module('task')
         names = task.__dict__
         names['__builtins__'] = builtins
         policy.active, policy.blame = True, None
@@ -102,12 +105,16 @@ def make_runner(policy, syntax_facts):
                 # The value dies here: its __del__ runs before the next call, not in a later one.
                 text = encode(repr_(eval_(calls[index], names)), 'utf-8', 'backslashreplace')
                 result = b'o' + text if len_(text) <= limit else b'l' + b'%d bytes of repr' % len_(text)
+                if len_(text) <= limit and nests_too_deep(text):
+                    result = b'eRecursionError: the result is nested too deep'
                 text = None
             except BaseException_ as error:
                 result = failed(error)
             settrace(None)
             setprofile(None)
             results[index] = result if policy.blame is None else b'b' + encode(policy.blame)
+        # The last step is looked up there, in the embedded sandbox.
+        modules['__main__'] = this_module
 
     def failed(error):
         try:
@@ -173,6 +180,26 @@ def show(value):
     if kind is set:
         return '{' + ', '.join(sorted([show(item) for item in value])) + '}' if value else 'set()'
     return repr(value)
+
+
+# What versions of CPython can show lies above; each has a limit of its own.
+_DEEPEST_RESULT = 900
+_STEP_OF_BRACKET = {ord(bracket): step for brackets, step in (('([{', 1), (')]}', -1)) for bracket in brackets}
+_TEXTS = re.compile(rb"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\"""", re.DOTALL)
+_NO_BRACKETS = re.compile(rb'[^][(){}]+')
+
+
+def _depth_check():
+    """Whether a result's repr nests deeper than it may, as a function that the program cannot change."""
+    count, no_texts, only_brackets, most, step = bytes.count, _TEXTS.sub, _NO_BRACKETS.sub, max, _STEP_OF_BRACKET.__getitem__
+    running, apply, deepest = itertools.accumulate, map, _DEEPEST_RESULT
+
+    def nests_too_deep(text):
+        if count(text, b'[') + count(text, b'(') + count(text, b'{') <= deepest:
+            return False
+        return most(running(apply(step, only_brackets(b'', no_texts(b'', text)))), default=0) > deepest
+
+    return nests_too_deep
 
 
 _SET_OPCODES = bytes(opcode.opmap[name] for name in ('BUILD_SET', 'SET_ADD', 'SET_UPDATE'))

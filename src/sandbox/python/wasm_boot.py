@@ -1,5 +1,4 @@
 """Boots the interpreter of the WASM sandbox up to the point where the host takes its snapshot; runs after the other sources, in __main__."""
-import gc
 import os
 import sys
 import time
@@ -57,15 +56,13 @@ def _install():
 
 sys.stdout = sys.__stdout__ = standard_stream(1)
 sys.stderr = sys.__stderr__ = standard_stream(2)
+# The policy clears the environment.
+__shift = int(os.environ.get('ADDRESS_SHIFT', '0'))
 __prepare, __execute, __emit, __step = _install()
-# Moves the addresses of everything that programs allocate, so that snapshots differ in them.
-__padding = [[] for _ in range(int(os.environ.get('ADDRESS_SHIFT', '0')))]
-os.environ.clear()
 # Free heap inside the snapshot, so that ordinary programs do not grow the memory.
 __free = bytearray(4 << 20)
 del __free
-gc.collect()
-gc.freeze()
-gc.disable()
+arrange_memory(__shift)
+del __shift
 os.write(1, b'READY')
 time.time_ns()  # The host takes the snapshot inside this call: it is one that does not release the interpreter lock.

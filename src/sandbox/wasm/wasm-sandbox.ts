@@ -26,12 +26,13 @@ export interface WasmSandboxOptions {
   readonly limits?: Partial<Limits>;
 }
 
-/** One script here, in this order; modules of their own in a container. */
+/** One script, in this order; a container's last part is its own. */
 const PYTHON_SOURCES = [
   'syntax.py',
   'operations.py',
   'dependence.py',
   'facts.py',
+  'host.py',
   'standard_library.py',
   'policy.py',
   'runner.py',
