@@ -15,6 +15,7 @@ import { runsAtOnce } from './compare-plan.js';
 import { COMPARISON_FILE, PIPELINE_FILE, reportComparison, seedFolder } from './compare-report.js';
 import { runSeeds } from './compare-seeds.js';
 import type { SeedEnd, SeedRuns } from './compare-seeds.js';
+import { runBytes } from './memory-check.js';
 import { checkModels } from './preflight.js';
 import { Stopped } from './workspace.js';
 
@@ -49,7 +50,7 @@ export async function compare(options: CompareOptions): Promise<Comparison> {
       ...options,
       config,
       seeds,
-      atOnce: runsAtOnce(config, seeds.length, settings.parallel),
+      atOnce: runsAtOnce(config, seeds.length, settings.parallel, await runBytes(config)),
       folderOf: (seed) => seedFolder(folder, seed),
       argumentsOf: (seed) => {
         const out = seedFolder(folder, seed);
