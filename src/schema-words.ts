@@ -2,8 +2,9 @@
 import { distance } from 'fastest-levenshtein';
 import * as z from 'zod';
 
-/** Characters of a value that a message repeats. */
+/** Characters of a value, and of what else was given, that a message repeats. */
 const SHOWN = 40;
+const LONGEST = 200;
 
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -139,12 +140,18 @@ export function nearest(given: string, known: readonly string[]): string | undef
   return first !== undefined && first.away <= most ? first.name : undefined;
 }
 
+/** What was given as a message of one line repeats it. */
+export function shortened(text: string, most = LONGEST): string {
+  const start = text.length > most ? `${text.slice(0, most)}…` : text;
+  return start.replaceAll(/[\r\n]+/g, ' ');
+}
+
 /** A value as a message repeats it. */
 export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (isObject(value)) return 'a map';
   if (typeof value !== 'string') return String(value);
-  return JSON.stringify(value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value);
+  return JSON.stringify(shortened(value, SHOWN));
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -25,7 +25,8 @@ export function messageOf(error: unknown, debug = process.env['PROPEL_DEBUG'] !=
 }
 
 function oneLine(text: string): string {
-  return text.trim().replaceAll(/\s*\n\s*/g, ' ');
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
 }
 
 function withCauses(error: Error): string {

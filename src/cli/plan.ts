@@ -140,7 +140,10 @@ function describeModel(model: PlanModel): string[] {
 
 function describeUses(model: ModelMemory | null, { budget }: RunMemory): string[] {
   if (model === null) return [];
-  return model.uses.map((use) => `  ${use.use}: ${describeUse(use)}${budget === null ? '' : `; ${verdict(use)}`}`);
+  const updates = model.uses.filter(({ use }) => use === 'update').length;
+  const name = ({ use, arms }: UseMemory): string =>
+    updates > 1 && arms.length > 0 ? `${use} of ${arms.join(', ')}` : use;
+  return model.uses.map((use) => `  ${name(use)}: ${describeUse(use)}${budget === null ? '' : `; ${verdict(use)}`}`);
 }
 
 function describeUse({

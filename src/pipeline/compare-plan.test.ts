@@ -39,19 +39,19 @@ describe('the share of a run that lies behind it', () => {
 
 describe('runs at once', () => {
   it('are as many as asked for, at most one a seed', () => {
-    expect(runsAtOnce(config, 3, 2)).toBe(2);
-    expect(runsAtOnce(config, 3, 8)).toBe(3);
+    expect(runsAtOnce(config, 3, 2, 2 ** 30)).toBe(2);
+    expect(runsAtOnce(config, 3, 8, 2 ** 30)).toBe(3);
   });
 
-  it('auto: as memory carries, where each may take as much as it is given', () => {
-    const memory = `${Math.floor(process.availableMemory() / 2 ** 20) + 1024}MiB`;
-    expect(runsAtOnce({ ...config, engine: { ...config.engine, threads: 1, memory } }, 1000, 'auto')).toBe(1);
+  it('auto: as memory carries', () => {
+    const narrow = { engine: { ...config.engine, threads: 1 } };
+    expect(runsAtOnce(narrow, 1000, 'auto', process.availableMemory() + 2 ** 30)).toBe(1);
   });
 
   it('auto: as processors carry, at least one', () => {
     const wide = { ...config, engine: { ...config.engine, threads: 10_000 } };
-    expect(runsAtOnce(wide, 3, 'auto')).toBe(1);
-    expect(runsAtOnce(config, 1000, 'auto')).toBeLessThanOrEqual(
+    expect(runsAtOnce(wide, 3, 'auto', 1)).toBe(1);
+    expect(runsAtOnce(config, 1000, 'auto', 1)).toBeLessThanOrEqual(
       Math.max(1, Math.floor(availableParallelism() / config.engine.threads)),
     );
   });

@@ -1,11 +1,7 @@
 /** How much of a run lies behind it, and how many runs a machine carries at once. Estimates, for progress and for `parallel: auto`. */
-import { readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { armTrain, isTrained } from './arm-config.js';
 import type { Config } from './config.js';
-import { engineMemory } from './memory-size.js';
-import { modelFolders } from './model-folders.js';
 import type { PhaseProgress } from './run-channel.js';
 
 /** Relative costs a task, sample or generation: those of the embedded models on one processor. Other models shift them, evenly enough. */
@@ -53,29 +49,18 @@ export function shareDone(
 const GIB = 2 ** 30;
 /** Bytes of a run of models that weigh nothing: Node, ONNX Runtime's arenas, an interpreter. Measured: 1.0 GiB. */
 export const RUN_MEMORY = 1.1 * GIB;
-/** Copies of a model's weights in a run: as read, in the session, and room for gradients. */
-const WEIGHT_COPIES = 3;
-
-/** Runs at once: as many as are asked for, or as processors and memory carry; at least one, at most one a seed. */
-export function runsAtOnce(config: Config, seeds: number, parallel: 'auto' | number): number {
+/**
+ * Runs at once: as many as are asked for, or as processors and memory carry; at least one, at most one a seed.
+ * @param runBytes what one run may take
+ */
+export function runsAtOnce(
+  { engine }: Pick<Config, 'engine'>,
+  seeds: number,
+  parallel: 'auto' | number,
+  runBytes: number,
+): number {
   if (parallel !== 'auto') return Math.min(parallel, seeds);
-  const processors = Math.floor(availableParallelism() / config.engine.threads);
-  const memory = Math.floor(process.availableMemory() / runMemory(config));
+  const processors = Math.floor(availableParallelism() / engine.threads);
+  const memory = Math.floor(process.availableMemory() / runBytes);
   return Math.max(1, Math.min(seeds, processors, memory));
-}
-
-/** Bytes that a run needs, about; with a budget it may need all of that. */
-function runMemory(config: Config): number {
-  const { budget } = engineMemory(config.engine);
-  if (budget !== null) return budget;
-  const { armPolicies, policy, reference, solver } = modelFolders(config);
-  const folders = new Set([policy, reference, ...(solver === null ? [] : [solver]), ...armPolicies.values()]);
-  const weights = [...folders].reduce((sum, folder) => sum + weightBytes(folder), 0);
-  const { sandbox, domain } = config;
-  return RUN_MEMORY + WEIGHT_COPIES * weights + (sandbox.workers - 1) * domain.limits.memoryMiB * 2 ** 20;
-}
-
-function weightBytes(folder: string): number {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.safetensors'));
-  return files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
 }

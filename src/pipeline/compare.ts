@@ -16,6 +16,7 @@ import { COMPARISON_FILE, reportComparison, seedFolder } from './compare-report.
 import { PIPELINE_FILE } from './pipeline-file.js';
 import { runSeeds } from './compare-seeds.js';
 import type { SeedEnd, SeedRuns } from './compare-seeds.js';
+import { runBytes } from './memory-check.js';
 import { checkModels } from './preflight.js';
 import { Stopped } from './workspace.js';
 
@@ -50,7 +51,7 @@ export async function compare(options: CompareOptions): Promise<Comparison> {
       ...options,
       config,
       seeds,
-      atOnce: runsAtOnce(config, seeds.length, settings.parallel),
+      atOnce: runsAtOnce(config, seeds.length, settings.parallel, await runBytes(config)),
       folderOf: (seed) => seedFolder(folder, seed),
       argumentsOf: (seed) => {
         const out = seedFolder(folder, seed);

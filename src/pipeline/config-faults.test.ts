@@ -69,3 +69,21 @@ describe('of an unknown key', () => {
     expect(said(text)).toContain(line);
   });
 });
+
+describe('one line, however long what was given is', () => {
+  it.each([
+    ['an option', () => said('', `train.steps=${'x'.repeat(100_000)}`), 400],
+    ['its spaces', () => said('', `train.steps=${' '.repeat(100_000)}`), 400],
+    ['its path', () => refusal(() => loadConfig('azr-micro', [`${'a.'.repeat(50_000)}b=1`])), 400],
+    ['a path', () => refusal(() => loadConfig('a'.repeat(100_000))), 600],
+    [
+      'many faults',
+      () => said(`arms: { ${Array.from({ length: 2000 }, (_, i) => `a${i}: { reward: x }`).join(', ')} }\n`),
+      5000,
+    ],
+  ])('%s', { timeout: 20_000 }, (_, work, most) => {
+    const line = work();
+    expect(line.length).toBeLessThan(most);
+    expect(line).not.toContain('\n');
+  });
+});

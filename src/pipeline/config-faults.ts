@@ -1,6 +1,6 @@
 /** What a schema refuses of a configuration, each fault beside the place that is to be changed: a line of a file, or an option. */
 import * as z from 'zod';
-import { alternatives, nearest } from '../schema-words.js';
+import { alternatives, nearest, shortened } from '../schema-words.js';
 
 /** One `--set`, taken apart. */
 export interface Override {
@@ -18,8 +18,9 @@ interface Fault {
   readonly late: boolean;
 }
 
-/** Keys that are few enough to name them all. */
+/** Keys that are few enough to name them all, and faults. */
 const FEW = 10;
+const MANY = 20;
 
 /**
  * All faults of the last of several stages as one line.
@@ -35,19 +36,20 @@ export function describeFaults(
   const known = knownKeys(schema);
   const faults = stages.map((stage) => faultsOf(schema, stage, known));
   const told = new Map<string, string[]>();
-  for (const fault of withoutRepeats(faults.at(-1)!)) {
+  const all = withoutRepeats(faults.at(-1)!);
+  for (const fault of all.slice(0, MANY)) {
     const blamed = blame(fault, faults, overrides);
     const where = blamed === undefined ? placeOf(fault.path) : blamed.option;
     told.set(where, [...(told.get(where) ?? []), fault.what]);
   }
-  return [...told].map(([where, whats]) => `${where}: ${whats.join('; ')}`).join('; ');
+  const lines = [...told].map(([where, whats]) => `${where}: ${whats.join('; ')}`);
+  return [...lines, ...(all.length > MANY ? [`and ${all.length - MANY} more`] : [])].join('; ');
 }
 
 /** What is of another kind than its setting needs no second word. */
 function withoutRepeats(faults: readonly Fault[]): Fault[] {
-  return faults.filter(
-    ({ path, late }) => !late || !faults.some((other) => !other.late && other.path.join('.') === path.join('.')),
-  );
+  const told = new Set(faults.filter(({ late }) => !late).map(({ path }) => path.join('.')));
+  return faults.filter(({ path, late }) => !late || !told.has(path.join('.')));
 }
 
 /** The override that brought a fault; undefined for one that the file has by itself. */
@@ -73,12 +75,12 @@ function faultsOf(schema: z.ZodType, settings: unknown, known: KnownKeys): Fault
   const issues = schema.safeParse(settings).error?.issues ?? [];
   return issues.flatMap((issue) => {
     if (issue.code !== 'unrecognized_keys') {
-      const what = `${issue.path.join('.') || 'the document'}: ${issue.message}`;
+      const what = `${shortened(issue.path.join('.')) || 'the document'}: ${issue.message}`;
       return [{ path: issue.path, what, late: issue.code === 'custom' }];
     }
     return issue.keys.map((key) => {
       const path = [...issue.path, key];
-      return { path, what: `unknown key ${path.join('.')}${advice(path, settings, known)}`, late: false };
+      return { path, what: `unknown key ${shortened(path.join('.'))}${advice(path, settings, known)}`, late: false };
     });
   });
 }

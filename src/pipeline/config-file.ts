@@ -3,11 +3,12 @@ import type * as z from 'zod';
 import { UserError } from '../errors.js';
 import { configSchema } from './config.js';
 import type { Config } from './config.js';
+import { shortened } from '../schema-words.js';
 import { describeFaults } from './config-faults.js';
 import type { Override } from './config-faults.js';
 import { isArm, isSettings, layOver, placeText, readLayers, withoutDropped, withSetting } from './config-layers.js';
 import { findPipeline } from './paths.js';
-import { parseYaml, reservedName } from './yaml-document.js';
+import { parseYaml, pathFault } from './yaml-document.js';
 
 /** A setting that an option gives, `train.steps=20`: of `--set` itself, or of an option of its own, `--seeds 0,1`. */
 export type GivenOverride = string | { readonly option: string; readonly setting: string };
@@ -45,12 +46,13 @@ export function loadSettings<Schema extends z.ZodType>(
 }
 
 function readOverride(given: GivenOverride): Override {
-  const { option, setting: text } = typeof given === 'string' ? { option: `--set ${given}`, setting: given } : given;
+  const { option, setting: text } =
+    typeof given === 'string' ? { option: `--set ${shortened(given)}`, setting: given } : given;
   const equals = text.indexOf('=');
   if (equals < 1) throw new UserError(`${option}: write key=value, for example --set train.steps=20`);
   const path = text.slice(0, equals).split('.');
-  const reserved = reservedName(path);
-  if (reserved !== undefined) throw new UserError(`${option}: ${reserved} is no name of a setting; take it out`);
+  const fault = pathFault(path);
+  if (fault !== null) throw new UserError(`${option}: ${fault}`);
   return { option, path, setting: parseYaml(text.slice(equals + 1), () => option).value };
 }
 
@@ -60,6 +62,6 @@ function applyOverride(settings: unknown, { option, path, setting }: Override): 
   const changed = drops
     ? { value: layOver(settings, { arms: { [path[1]!]: null } }) }
     : withSetting(settings, path, setting);
-  if (changed === null) throw new UserError(`${option}: there is no setting ${path.join('.')}`);
+  if (changed === null) throw new UserError(`${option}: there is no setting ${shortened(path.join('.'))}`);
   return withoutDropped(changed.value, () => option);
 }

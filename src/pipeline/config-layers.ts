@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UserError } from '../errors.js';
-import { didYouMean } from '../schema-words.js';
+import { didYouMean, shortened } from '../schema-words.js';
 import { findExtended } from './paths.js';
 import { readYaml } from './yaml-document.js';
 import type { YamlDocument } from './yaml-document.js';
@@ -133,7 +133,7 @@ export function withoutDropped(value: unknown, place: (path: readonly string[]) 
   const names = Object.keys(arms).filter((name) => arms[name] !== null);
   const missing = Object.keys(arms).find((name) => arms[name] === null);
   if (missing !== undefined) {
-    const where = `${place(['arms', missing])}: arms.${missing}`;
+    const where = `${place(['arms', missing])}: arms.${shortened(missing)}`;
     throw new UserError(`${where}: null drops an arm, and there is none of this name${didYouMean(missing, names)}`);
   }
   const kept = (arm: unknown): unknown =>

@@ -1,7 +1,7 @@
 /** Budgets that a run of the embedded models cannot stay within are refused before it begins. */
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from './config-file.js';
-import { checkMemory } from './memory-check.js';
+import { checkMemory, runBytes } from './memory-check.js';
 
 const micro = (memory: string, ...settings: string[]) =>
   loadConfig('pipelines/azr-micro.yaml', [`engine.memory=${memory}`, ...settings]);
@@ -40,4 +40,10 @@ describe('a budget that a run cannot stay within', () => {
     expect(await refused('1216MiB')).toMatch(/^engine.memory: 1216MiB leaves/);
     expect(await checkMemory(micro('auto'))).toBeUndefined();
   });
+});
+
+it('what a run takes is all of its budget, or what is planned, its arms’ own settings with it', async () => {
+  expect(await runBytes(micro('3GB'))).toBe(3e9);
+  const wide = 'arms.propel.train={batch: 768, microBatch: 768, microBatchTokens: 80000}';
+  expect((await runBytes(micro('auto', wide))) - (await runBytes(micro('auto')))).toBeGreaterThan(2 ** 30);
 });

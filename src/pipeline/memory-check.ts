@@ -16,10 +16,7 @@ import type { PlannedModel } from './plan-models.js';
 export async function checkMemory(config: Config): Promise<void> {
   const { budget } = engineMemory(config.engine);
   if (budget === null) return;
-  const models = await planModels(config, new Map());
-  const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
-  const tokenizerOf = (setting: string) => models.find(({ settings }) => settings.includes(setting))?.tokenizer ?? null;
-  const memory = planMemory(config, models, expectations(config, domain, null, tokenizerOf), budget);
+  const { models, memory } = await plannedMemory(config);
   const tooLarge = models
     .flatMap((model, i) =>
       (memory.models[i]?.uses ?? []).map((use) => ({ model, use, bytes: use.total - use.weights })),
@@ -38,6 +35,18 @@ export async function checkMemory(config: Config): Promise<void> {
     ...lighterWeights(config, models),
   ];
   throw new UserError(`engine.memory: ${config.engine.memory} ${problem}; ${alternatives(advice)}`);
+}
+
+/** What a run may take, about; with a budget all of that. */
+export async function runBytes(config: Config): Promise<number> {
+  return engineMemory(config.engine).budget ?? (await plannedMemory(config)).memory.total;
+}
+
+async function plannedMemory(config: Config): Promise<{ models: PlannedModel[]; memory: RunMemory }> {
+  const models = await planModels(config, new Map());
+  const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
+  const tokenizerOf = (setting: string) => models.find(({ settings }) => settings.includes(setting))?.tokenizer ?? null;
+  return { models, memory: planMemory(config, models, expectations(config, domain, null, tokenizerOf), null) };
 }
 
 /** What is wrong with a budget that the weights alone pass, and what would help; null when they do not. */

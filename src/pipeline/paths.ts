@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../errors.js';
 import { isThere } from '../store/files.js';
-import { didYouMean } from '../schema-words.js';
+import { didYouMean, shortened } from '../schema-words.js';
 
 /** The package's own folder: the one with `package.json`, `data/` and `pipelines/`. The same from `src/` and from `dist/`. */
 export function packageRoot(): string {
@@ -40,13 +40,13 @@ export function findExtended(named: string, folder: string, where: string): stri
   const found = firstFile(candidates);
   if (found !== undefined) return found;
   throw new UserError(
-    `${where}: ${named} does not exist; give a path from ${folder}, or a pipeline of the package such as azr-micro.yaml${meant(named, candidates)}`,
+    `${where}: ${shortened(named)} does not exist; give a path from ${folder}, or a pipeline of the package such as azr-micro.yaml${meant(named, candidates)}`,
   );
 }
 
 function missing(what: string, path: string, candidates: readonly string[]): UserError {
   return new UserError(
-    `${what} ${path} does not exist; give a path from the working folder or from ${packageRoot()}${meant(path, candidates)}`,
+    `${what} ${shortened(path)} does not exist; give a path from the working folder or from ${packageRoot()}${meant(path, candidates)}`,
   );
 }
 

@@ -148,6 +148,60 @@ describe('the memory of a run', () => {
   });
 });
 
+describe('an arm’s own training', () => {
+  const updates = (arms: Readonly<Record<string, unknown>>, budget: number | null = null) =>
+    planMemory(config(arms), MODELS, EXPECTED, budget).models[0]!.uses.filter(({ use }) => use === 'update');
+  const activations = (batch: number, layout = LAYOUT) =>
+    updateBytes(TINY_LLAMA, layout, { batch, time: 14 }, KEEP_ALL);
+
+  it('has an update of its own; arms alike have one together', () => {
+    const wide = { batch: 40, microBatch: 40 };
+    const arms = { ...ARMS, wide: { reward: 'valid', train: wide }, also: { reward: 'length', train: wide } };
+    expect(updates(arms)).toMatchObject([
+      { arms: ['propel'], sequences: 8, activations: activations(8) },
+      { arms: ['wide', 'also'], sequences: 40, activations: activations(40) },
+    ]);
+    const { working } = planMemory(config(arms), MODELS, EXPECTED, null);
+    const trainer = trainerBytes(TINY_LLAMA, LAYOUT);
+    expect(working).toBe(activations(40) + trainer.optimiser + trainer.gradients);
+  });
+
+  it.each([
+    [{ microBatch: 3 }, 3, LAYOUT],
+    [{ batch: 4 }, 4, LAYOUT],
+    [{ microBatchTokens: 30 }, 2, LAYOUT],
+    [{ lora: { rank: 6 } }, 8, { ...LAYOUT, rank: 6 }],
+  ])('%j', (train, sequences, layout) => {
+    expect(updates({ mine: { reward: 'valid', train } })).toMatchObject([
+      { sequences, activations: activations(sequences, layout), ...trainerBytes(TINY_LLAMA, layout) },
+    ]);
+  });
+
+  it('writes as large batches as it trains on', () => {
+    const [rollout] = planMemory(config({ mine: { reward: 'valid', train: { batch: 50 } } }), MODELS, EXPECTED, null)
+      .models[0]!.uses;
+    expect(rollout!.sequences).toBe(50);
+  });
+
+  it('is planned on the arm’s own policy alone', () => {
+    const arms = { ...ARMS, own: { reward: 'valid', policy: 'other', train: { batch: 40, microBatch: 40 } } };
+    const models = [...MODELS, model('other', ['arms.own.policy'])];
+    const uses = planMemory(config(arms), models, EXPECTED, null).models.map((one) =>
+      one!.uses.map(({ use, sequences }) => `${use} ${sequences}`),
+    );
+    expect(uses).toEqual([['rollout 20', 'update 8', 'hidden 64'], ['rollout 256'], ['rollout 40', 'update 40']]);
+  });
+
+  it('is refused by a budget that its own update passes', () => {
+    const { process, resident } = planMemory(config(ARMS), MODELS, EXPECTED, null);
+    const [update] = updates(
+      { propel: { reward: 'probe', train: { lora: { rank: 600 } } } },
+      process + resident + 500_000,
+    );
+    expect(update!.sequencesThatFit).toBe(0);
+  });
+});
+
 describe('a budget', () => {
   it('says what fits, and how many sequences at once would', () => {
     const none = planMemory(config(ARMS), MODELS, EXPECTED, null);

@@ -1,13 +1,5 @@
 /** What memory a run takes at most: every model's graphs, and the largest of what they work with, for the longest texts that may come. */
-import {
-  factorCount,
-  forwardBytes,
-  rolloutBytes,
-  rolloutWorkingBytes,
-  trainerBytes,
-  updateBytes,
-} from '../lm/footprint.js';
-import type { AdapterLayout } from '../lm/adapter.js';
+import { forwardBytes, rolloutBytes, rolloutWorkingBytes, trainerBytes, updateBytes } from '../lm/footprint.js';
 import type { DecoderConfig } from '../lm/config.js';
 import { FORWARD_BATCH } from '../lm/engine.js';
 import type { RolloutSize } from '../lm/footprint.js';
@@ -17,7 +9,6 @@ import { rolloutParts } from '../lm/rollout-parts.js';
 import { largest } from '../metrics/extremes.js';
 import { sharedTokens } from '../rl/micro-batches.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
-import { armTrain, isTrained } from './arm-config.js';
 import { phasesNeeded } from './config.js';
 import type { Config } from './config.js';
 import { engineMemory } from './memory-size.js';
@@ -25,6 +16,7 @@ import type { PlannedModel } from './plan-models.js';
 import type { Expectations } from './plan-work.js';
 import { dealOut } from './propose.js';
 import {
+  armsOf,
   graphsOf,
   isPolicy,
   isProbed,
@@ -35,11 +27,13 @@ import {
   trainedBy,
   weightBytes,
 } from './resident-memory.js';
-import type { SizedModel } from './resident-memory.js';
+import type { SizedModel, TrainedArm } from './resident-memory.js';
 
 /** One use of a model, in bytes: its weights as computed with, and what there is beside them. */
 export interface UseMemory {
   readonly use: 'hidden' | 'rollout' | 'update';
+  /** Of an update: the arms that are trained so; empty of what no arm's own settings change. */
+  readonly arms: readonly string[];
   /** Sequences at once and their longest, for people: `32 sequences of 1,500 tokens`. */
   readonly sequences: number;
   /** Sequences that would be at once if `engine.memory` did not cut them. */
@@ -84,6 +78,7 @@ export interface RunMemory {
 /** What one use needs beside the weights. */
 interface Need {
   readonly use: UseMemory['use'];
+  readonly arms?: readonly string[];
   readonly sequences: number;
   readonly tokens: number;
   readonly bytes: (sequences: number) => Pick<UseMemory, 'activations' | 'cache' | 'optimiser' | 'gradients'>;
@@ -106,14 +101,16 @@ export function planMemory(
   const memory = models.map((model): ModelMemory | null => {
     if (!model.config) return null;
     const weights = weightBytes(config.engine, model);
-    const uses = needsOf(config, model, expected).map(({ use, sequences: uncut, tokens, bytes, cut }): UseMemory => {
-      const sequences = passBytes === null ? uncut : cut(passBytes);
-      const needed = bytes(sequences);
-      const total = weights + workingBytes(needed);
-      const sequencesThatFit = left === null ? null : mostSequences((n) => workingBytes(bytes(n)), left);
-      const beyondPositions = tokens > model.config!.maxPositions;
-      return { use, sequences, uncut, tokens, beyondPositions, weights, ...needed, total, sequencesThatFit };
-    });
+    const uses = needsOf(config, model, expected).map(
+      ({ use, arms = [], sequences: uncut, tokens, bytes, cut }): UseMemory => {
+        const sequences = passBytes === null ? uncut : cut(passBytes);
+        const needed = bytes(sequences);
+        const total = weights + workingBytes(needed);
+        const sequencesThatFit = left === null ? null : mostSequences((n) => workingBytes(bytes(n)), left);
+        const beyondPositions = tokens > model.config!.maxPositions;
+        return { use, arms, sequences, uncut, tokens, beyondPositions, weights, ...needed, total, sequencesThatFit };
+      },
+    );
     const graphs = graphsOf(config, model);
     return { graphs, resident: graphs * weights, uses };
   });
@@ -142,10 +139,8 @@ function needsOf(config: Config, { settings, config: model }: SizedModel, expect
   const decoder = model!;
   const needs: Need[] = [];
   if (isPolicy(settings)) {
-    needs.push(rolloutNeed(decoder, policyRollout(config, expected)));
-    const trained = trainedBy(config, settings);
-    const heaviest = trained.toSorted((a, b) => factorCount(decoder, b) - factorCount(decoder, a))[0];
-    if (heaviest) needs.push(updateNeed(config, decoder, heaviest, expected));
+    needs.push(rolloutNeed(decoder, policyRollout(config, settings, expected)));
+    needs.push(...updateNeeds(config, settings, decoder, expected));
   }
   if (isProbed(config, settings)) {
     const tokens = Math.min(decoder.maxPositions, expected.questionTokens + config.policy.maxNewTokens);
@@ -168,11 +163,12 @@ function batchNeed(use: UseMemory['use'], limits: BatchLimits, tokens: number, b
 const NO_NEED = { activations: 0, cache: 0, optimiser: 0, gradients: 0 };
 
 /** The largest rollout of one task type. */
-function policyRollout(config: Config, { promptTokens }: Expectations): RolloutSize {
+function policyRollout(config: Config, settings: readonly string[], { promptTokens }: Expectations): RolloutSize {
+  const labels = settings.includes('models.policy') && phasesNeeded(config).labels;
   const batches = [
-    phasesNeeded(config).labels ? config.label.batch : 0,
-    config.evaluate.batch,
-    ...Object.values(config.arms).map((arm) => (isTrained(arm) ? armTrain(config.train, arm).batch : 0)),
+    labels ? config.label.batch : 0,
+    armsOf(config, settings).length > 0 ? config.evaluate.batch : 0,
+    ...trainedBy(config, settings).map(({ train }) => train.batch),
   ];
   const samples = largest(batches.flatMap((batch) => dealOut(batch, config.domain.types).map(({ size }) => size)));
   return { prompts: 1, promptTime: promptTokens, samples, newTokens: config.policy.maxNewTokens };
@@ -207,21 +203,38 @@ function rolloutNeed(decoder: DecoderConfig, size: RolloutSize): Need {
   };
 }
 
-function updateNeed(
-  { train, policy, engine }: Config,
+/** An update of each arm, those alike as one. */
+function updateNeeds(
+  config: Config,
+  settings: readonly string[],
   decoder: DecoderConfig,
-  layout: AdapterLayout,
+  expected: Expectations,
+): Need[] {
+  const alike = new Map<string, TrainedArm[]>();
+  for (const one of trainedBy(config, settings)) {
+    const { lora, microBatch, batch, microBatchTokens } = one.train;
+    const key = JSON.stringify([lora, Math.min(microBatch, batch), microBatchTokens]);
+    alike.set(key, [...(alike.get(key) ?? []), one]);
+  }
+  return [...alike.values()].map((arms) => updateNeed(config, decoder, arms, expected));
+}
+
+function updateNeed(
+  { policy, engine }: Config,
+  decoder: DecoderConfig,
+  arms: readonly TrainedArm[],
   { promptTokens }: Expectations,
 ): Need {
+  const { train } = arms[0]!;
   const tokens = promptTokens + policy.maxNewTokens;
   const prefix = sharedTokens(promptTokens);
   const own = tokens - prefix;
-  const trainer = trainerBytes(decoder, layout);
+  const trainer = trainerBytes(decoder, train.lora);
   const bytes = (n: number) => ({
     ...trainer,
     cache: 0,
-    activations: updateBytes(decoder, layout, { batch: n, time: own, prefix }, planOf(engine, decoder)),
+    activations: updateBytes(decoder, train.lora, { batch: n, time: own, prefix }, planOf(engine, decoder)),
   });
   const limits = { rows: Math.min(train.microBatch, train.batch), tokens: train.microBatchTokens - prefix };
-  return { ...batchNeed('update', limits, own, bytes), tokens };
+  return { ...batchNeed('update', limits, own, bytes), tokens, arms: arms.map(({ arm }) => arm) };
 }

@@ -3,10 +3,11 @@ import { cacheBytesPerToken, multiplyingParameters, operatorCount } from '../lm/
 import type { DecoderConfig } from '../lm/config.js';
 import type { MachineRates } from '../onnx/machine-rates.js';
 import { QUESTIONS_PER_ROLLOUT } from '../solver/local-solver.js';
+import { armTrain, isTrained } from './arm-config.js';
 import type { Config } from './config.js';
 import type { RunRates, SandboxRates } from './plan-rates.js';
 import type { Expectations, Work } from './plan-work.js';
-import { tokensOf } from './plan-work.js';
+import { tokensOf, workTrain } from './plan-work.js';
 
 /** A rollout lasts as long as its longest completion, so many times the mean: 1.6 to 3.4 in batches of the micro-world. */
 const LONGEST = 2.5;
@@ -28,7 +29,12 @@ export interface TimedModels {
 /** The rows that have to be timed for a configuration. */
 export function timedRows(config: Config): number[] {
   const { types } = config.domain;
-  const batches = [config.label.batch, config.evaluate.batch, config.train.batch];
+  const trained = Object.values(config.arms).filter(isTrained);
+  const batches = [
+    config.label.batch,
+    config.evaluate.batch,
+    ...trained.map((arm) => armTrain(config.train, arm).batch),
+  ];
   const attempts = Math.min(QUESTIONS_PER_ROLLOUT, config.label.batch) * config.band.of;
   return [1, MANY_ROWS, attempts, ...batches.map((batch) => Math.ceil(batch / types.length))];
 }
@@ -66,7 +72,7 @@ export function secondsOnMachine(
   }
   seconds += reading(reference, tokens.reference);
   // Forward once for the KL's reference, then forward and backward each time.
-  const passes = work.updated > 0 ? 1 / config.train.updates + 1 + BACKWARD : 0;
+  const passes = work.updated > 0 ? 1 / workTrain(config, work).updates + 1 + BACKWARD : 0;
   return seconds + passes * reading(policy, tokens.trained);
 }
 

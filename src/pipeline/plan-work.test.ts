@@ -118,6 +118,10 @@ it('tokens: a prompt is read once a rollout, a question once for all its attempt
   ]);
   const long = tokensOf(sharing, { ...work, updated: 48 }, { ...EXPECTED, promptTokens: 50 });
   expect(long.trained).toBe(48 * 21 + 3 * 49);
+  // For the 6 of a micro-batch of the arm's own.
+  const own = { ...sharing, arms: { mine: { reward: 'valid', train: { microBatch: 6 } } } } as const;
+  const arms = tokensOf(own, { ...work, arm: 'mine', updated: 48 }, { ...EXPECTED, promptTokens: 50 });
+  expect(arms.trained).toBe(48 * 21 + 8 * 49);
 });
 
 describe('the embedded default, seed 0, as it was run', () => {

@@ -147,6 +147,12 @@ function evaluateWork(config: Config, { validity }: Expectations, arm: string, s
   return [evaluated, { ...NONE, phase: 're-score', arm, ...again }];
 }
 
+/** The train section as it is for the work's arm. */
+export function workTrain({ train, arms }: Config, { arm }: Pick<Work, 'arm'>): TrainSettings {
+  const own = arms[arm];
+  return own === undefined ? train : armTrain(train, own);
+}
+
 export interface PlannedTokens {
   /** Written by the generator, and read of its prompts, each once a rollout. */
   readonly written: number;
@@ -162,7 +168,8 @@ export interface PlannedTokens {
 
 export function tokensOf(config: Config, work: Work, expected: Expectations): PlannedTokens {
   const { taskTokens, answerTokens, promptTokens, questionTokens } = expected;
-  const { train, domain } = config;
+  const { domain } = config;
+  const train = workTrain(config, work);
   const shared = sharedTokens(promptTokens);
   const sharing = Math.min(train.microBatch, train.batch / domain.types.length);
   return {

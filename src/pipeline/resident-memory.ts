@@ -1,19 +1,20 @@
 /** What a run holds in memory all the time, and what a budget leaves beside it. */
 import { commonType } from '../lm/checkpoint.js';
 import { parameterBytes } from '../lm/footprint.js';
-import type { AdapterLayout } from '../lm/adapter.js';
 import type { DecoderConfig } from '../lm/config.js';
 import { memoryPlan } from '../lm/memory.js';
 import type { MemoryPlan } from '../lm/memory.js';
 import { computeType } from '../onnx/provider-types.js';
 import type { ExecutionProvider } from '../onnx/session.js';
 import { armTrain, isTrained } from './arm-config.js';
+import type { Arm } from './arm-config.js';
 import { RUN_MEMORY } from './compare-plan.js';
 import { ensembleSize, phasesNeeded } from './config.js';
 import type { Config } from './config.js';
 import { engineMemory } from './memory-size.js';
 import { policySetting } from './model-folders.js';
 import type { PlannedModel } from './plan-models.js';
+import type { TrainSettings } from './train-config.js';
 
 /** A model's part in a memory's plan. */
 export type SizedModel = Pick<PlannedModel, 'settings' | 'config' | 'types'>;
@@ -46,7 +47,7 @@ export function graphsOf(config: Config, { settings, config: decoder }: SizedMod
   if (planOf(config.engine, decoder!).shareWeights) return 1;
   let graphs = 0;
   if (isPolicy(settings)) {
-    const layouts = trainedBy(config, settings).length;
+    const layouts = layoutsOf(config, settings);
     // Without an adapter, and with each layout; where one is trained, its update and the reference of its KL.
     graphs += 1 + layouts + (layouts > 0 ? 2 : 0);
   }
@@ -69,11 +70,27 @@ export const planOf = (engine: Config['engine'], decoder: DecoderConfig): Memory
 export const plannedProvider = ({ provider }: Config['engine']): ExecutionProvider =>
   provider === 'auto' ? 'cuda' : provider;
 
-/** The distinct adapters that are trained on the model of those settings. */
-export function trainedBy(config: Config, settings: readonly string[]): AdapterLayout[] {
-  const layouts = Object.entries(config.arms).flatMap(([name, arm]) => {
-    const setting = arm.policy === undefined ? 'models.policy' : policySetting(name);
-    return isTrained(arm) && settings.includes(setting) ? [armTrain(config.train, arm).lora] : [];
-  });
-  return [...new Map(layouts.map((layout) => [JSON.stringify(layout), layout])).values()];
+/** An arm that is trained on a model, with the train section as it is for it. */
+export interface TrainedArm {
+  readonly arm: string;
+  readonly train: TrainSettings;
+}
+
+/** The arms that are trained on the model of those settings. */
+export function trainedBy(config: Config, settings: readonly string[]): TrainedArm[] {
+  return armsOf(config, settings).flatMap(([arm, own]) =>
+    isTrained(own) ? [{ arm, train: armTrain(config.train, own) }] : [],
+  );
+}
+
+/** The arms whose generator is the model of those settings. */
+export function armsOf({ arms }: Pick<Config, 'arms'>, settings: readonly string[]): [string, Arm][] {
+  return Object.entries(arms).filter(([arm, own]) =>
+    settings.includes(own.policy === undefined ? 'models.policy' : policySetting(arm)),
+  );
+}
+
+/** Each distinct adapter is a graph of its own. */
+function layoutsOf(config: Config, settings: readonly string[]): number {
+  return new Set(trainedBy(config, settings).map(({ train }) => JSON.stringify(train.lora))).size;
 }

@@ -23,12 +23,12 @@ describe('a text', () => {
   it.each<[string, string, string | RegExp]>([
     ['brackets', '['.repeat(100_000), DEEP],
     ['maps', '{a: '.repeat(3000), DEEP],
-    ['indentation', Array.from({ length: 600 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), DEEP],
-    ['dashes', '- '.repeat(100_000), DEEP],
-    ['question marks', '? '.repeat(100_000), DEEP],
-    ['a long text', `a: ${'x'.repeat(300_000)}`, 'x: is larger than 256 KiB; give the settings alone'],
-    ['many values', `[${'1,'.repeat(50_000)}]`, 'x: holds more than 20000 values; give the settings alone'],
-    ['many keys', Array.from({ length: 25_000 }, (_, i) => `k${i}: 1`).join('\n'), /holds more than 20000 values/],
+    ['indentation', Array.from({ length: 450 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), DEEP],
+    ['dashes', '- '.repeat(60_000), DEEP],
+    ['question marks', '? '.repeat(60_000), DEEP],
+    ['a long text', `a: ${'x'.repeat(300_000)}`, 'x: is larger than 128 KiB; give the settings alone'],
+    ['many values', `[${'1,'.repeat(50_000)}]`, 'x: holds more than 5000 values; give the settings alone'],
+    ['many keys', Array.from({ length: 9000 }, (_, i) => `k${i}: 1`).join('\n'), /holds more than 5000 values/],
     ['a reference to itself', 'a: &a { x: *a }', 'x: a reference holds itself; write it out'],
     [
       'references that grow',
@@ -41,9 +41,11 @@ describe('a text', () => {
     [
       'references to much',
       `a: &a [${'1,'.repeat(1000)}]\nb: [${'*a,'.repeat(60)}]`,
-      'x: holds more than 20000 values; give the settings alone',
+      'x: holds more than 5000 values; give the settings alone',
     ],
     ['keys that are lists', '? [a, b]\n: c', 'x:1: not valid YAML: a key is a list or a map; give each key as a text'],
+    ['anchors without end', '&a '.repeat(40_000), /^x: (holds more than 5000 values|not valid YAML)/],
+    ['tags without end', '! '.repeat(60_000), /^x: (holds more than 5000 values|not valid YAML)/],
     ['a key twice', 'a: 1\nb: 2\na: 3', 'x:3: not valid YAML: Map keys must be unique; correct that line'],
   ])('of %s is refused at once', { timeout: 20_000 }, (_, text, line) => {
     const said = refused(text);
@@ -60,7 +62,7 @@ describe('a file', () => {
     const binary = join(folder, 'binary');
     writeFileSync(binary, Buffer.from([0xff, 0xfe, 0x00]));
     expect(of(binary)).toBe(`${binary} is not UTF-8 text; give a YAML file`);
-    expect(of('/dev/zero')).toBe('/dev/zero: is larger than 256 KiB; give the settings alone');
+    expect(of('/dev/zero')).toBe('/dev/zero: is larger than 128 KiB; give the settings alone');
   });
 
   it('may come through a pipe', () => {

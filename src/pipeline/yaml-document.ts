@@ -4,10 +4,16 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, Parser, Le
 import type { Document, Node, Scalar, YAMLMap, YAMLParseError } from 'yaml';
 import { readingFault, UserError } from '../errors.js';
 
-/** Bounds of one text: those of a hundred pipelines. The parser takes time by the square of what is deep, and kills the process. */
-const MOST_BYTES = 256 * 1024;
+/**
+ * Bounds of one text, far above what a configuration needs. The parser takes time by the square of what it reads, and what is deep kills
+ * the process.
+ */
+const MOST_BYTES = 128 * 1024;
 const MOST_DEPTH = 48;
-const MOST_VALUES = 20_000;
+const MOST_VALUES = 5000;
+/** Indicators, scalars, spaces and ends of lines. */
+const MOST_LEXEMES = 12 * MOST_VALUES;
+const TOO_MANY = `holds more than ${MOST_VALUES} values; give the settings alone`;
 
 /** Names that reach into every JavaScript object. */
 const RESERVED = new Set(['__proto__', 'constructor', 'prototype']);
@@ -30,12 +36,13 @@ export function readYaml(file: string): YamlDocument {
 export function parseYaml(text: string, where: (line?: number) => string): YamlDocument {
   const refuse = (what: string, line?: number): UserError => new UserError(`${where(line)}: ${what}`);
   if (text.length > MOST_BYTES) throw refuse(`is larger than ${MOST_BYTES / 1024} KiB; give the settings alone`);
-  if (isTooDeep(text)) throw refuse(`is nested more than ${MOST_DEPTH} levels deep; no setting is`);
+  const excess = excessOf(text);
+  if (excess !== null) throw refuse(excess);
   const lines = new LineCounter();
   // Its own check of keys takes time by the square of their number; visiting does it.
-  const document = parseDocument(text, { prettyErrors: true, lineCounter: lines, uniqueKeys: false });
+  const document = parseDocument(text, { prettyErrors: false, lineCounter: lines, uniqueKeys: false });
   const [syntax] = document.errors;
-  if (syntax) throw refuse(`not valid YAML: ${syntaxFault(syntax)}`, syntax.linePos?.[0].line);
+  if (syntax) throw refuse(`not valid YAML: ${syntaxFault(syntax)}`, lines.linePos(syntax.pos[0]).line);
   const lineAt = (node: unknown): number | undefined => {
     const range = (node as Node | null)?.range;
     return range ? lines.linePos(range[0]).line : undefined;
@@ -49,9 +56,11 @@ export function parseYaml(text: string, where: (line?: number) => string): YamlD
   return { value: plainValue(document, refuse), lineOf: (path) => lineOf(document, path, lineAt) };
 }
 
-/** A name that a path of settings must not hold; undefined for none. */
-export function reservedName(path: readonly string[]): string | undefined {
-  return path.find((name) => RESERVED.has(name));
+/** Why a path leads to no setting, `__proto__.seed`; null for nothing. */
+export function pathFault(path: readonly string[]): string | null {
+  const reserved = path.find((name) => RESERVED.has(name));
+  if (reserved !== undefined) return `${reserved} is no name of a setting; take it out`;
+  return path.length > MOST_DEPTH ? 'there is no setting so deep' : null;
 }
 
 function readText(file: string): string {
@@ -80,15 +89,17 @@ function readAtMost(file: string, most: number): Buffer {
   }
 }
 
-/** Told before the text is composed, which is recursive. */
-function isTooDeep(text: string): boolean {
+/** Why a text is not to be composed, which is recursive; null for nothing. */
+function excessOf(text: string): string | null {
   const parser = new Parser();
+  let lexemes = 0;
   for (const lexeme of new Lexer().lex(text)) {
     // What has been parsed is of no use yet.
     for (const _ of parser.next(lexeme));
-    if (parser.stack.length > MOST_DEPTH) return true;
+    if (parser.stack.length > MOST_DEPTH) return `is nested more than ${MOST_DEPTH} levels deep; no setting is`;
+    if (++lexemes > MOST_LEXEMES) return TOO_MANY;
   }
-  return false;
+  return null;
 }
 
 /** As it is a key of the plain value. */
@@ -119,7 +130,7 @@ function plainValue(document: Document, refuse: (what: string) => UserError): un
   let left = MOST_VALUES;
   const count = (part: unknown, depth: number): void => {
     if (depth > MOST_DEPTH) throw refuse('a reference holds itself; write it out');
-    if (--left < 0) throw refuse(`holds more than ${MOST_VALUES} values; give the settings alone`);
+    if (--left < 0) throw refuse(TOO_MANY);
     if (typeof part === 'object' && part !== null) for (const inner of Object.values(part)) count(inner, depth + 1);
   };
   count(value, 0);
