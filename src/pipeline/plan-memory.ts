@@ -140,7 +140,7 @@ function needsOf(config: Config, { settings, config: model }: SizedModel, expect
   const needs: Need[] = [];
   if (isPolicy(settings)) {
     needs.push(rolloutNeed(decoder, policyRollout(config, settings, expected)));
-    needs.push(...updateNeeds(config, settings, decoder, expected));
+    for (const need of updateNeeds(config, settings, decoder, expected)) needs.push(need);
   }
   if (isProbed(config, settings)) {
     const tokens = Math.min(decoder.maxPositions, expected.questionTokens + config.policy.maxNewTokens);
