@@ -1,6 +1,7 @@
 /** The code domain on the embedded sandbox: validity of hand-written tasks, and real files where they are at hand. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkFile, codeDomainSchema, computedOutput, createCodeDomain } from '../src/domain/azr/index.js';
 import type { Sandbox } from '../src/sandbox/sandbox.js';
@@ -75,6 +76,37 @@ describe('validity on CPython', () => {
       output,
       topic,
     });
+  });
+});
+
+describe('a recorded output that is no literal', () => {
+  it.each([
+    ['dict(k=1)', "{'k': 1}", 'value_equal'],
+    ['set()', 'set()', 'ok'],
+    ["float('inf')", "float('inf')", 'value_equal'],
+    ["[float('-inf'), 1]", '[-1e999, 1.0]', 'value_equal'],
+    ['-(-1)', '1', 'value_equal'],
+    ['[1] * 3', '[1, 1, 1]', 'value_equal'],
+    ["Counter({'b': 1, 'a': 2})", "__import__('collections').Counter('aab')", 'value_equal'],
+    ['frozenset([3, 2, 10])', 'frozenset([10, 2, 3])', 'value_equal'],
+    ["Decimal('1.0')", "__import__('decimal').Decimal('1.0')", 'ok'],
+    ['[1] * 3', '[1, 1, 2]', 'recorded_output_differs'],
+    ['dict(k=1)', "{'k': 2}", 'recorded_output_differs'],
+    ['value=3', '3', 'recorded_output_differs'],
+    ["open('x')", '3', 'recorded_output_differs'],
+    ['[1 for _ in iter(int, 1)]', '3', 'recorded_output_differs'],
+    ['', '3', 'recorded_output_differs'],
+  ])('%s, which came out as %s, is %s', async (output, value, outcome) => {
+    const path = join(mkdtempSync(join(tmpdir(), 'recorded-')), 'row.jsonl');
+    writeFileSync(path, JSON.stringify({ snippet: `def f(a):\n    return ${value}`, input: '1', output }));
+    const report = await checkFile(path, () => createWasmSandbox({ size: 1, limits: { timeoutMs: 500 } }));
+    expect(report.results[0]?.outcome).toBe(outcome);
+    expect(report).toMatchObject({
+      reproduced: outcome === 'ok' ? 1 : 0,
+      valueEqual: outcome === 'value_equal' ? 1 : 0,
+      calls: { equal: outcome === 'recorded_output_differs' ? 0 : 1 },
+    });
+    rmSync(dirname(path), { recursive: true });
   });
 });
 

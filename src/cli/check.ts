@@ -34,6 +34,7 @@ Outcomes:
   ok                        repr(f(input)) is the recorded output, to the character: reproduced; of a row with
                             several inputs, every one
   literal_equal             an equal value, written another way
+  value_equal               an equal value, recorded as source that is no literal: dict(k=1), float('inf'), [1] * 3
   recorded_output_differs   the program ran to another value
   others                    what the sandbox says: syntax_error, runtime_error, timeout, memory,
                             output_limit, nondeterministic, forbidden

@@ -1,5 +1,5 @@
 /** Phase 1 without a solver: labels from a file of tasks whose attempts someone has already graded. */
-import { computedOutput, literalEqual } from '../domain/azr/index.js';
+import { computedOutput, equalsRecorded } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Check } from '../domain/domain.js';
 import { UserError } from '../errors.js';
@@ -110,16 +110,19 @@ async function importBatch(
 ): Promise<void> {
   const { config, domain, store } = workspace;
   const started = performance.now();
+  const sandbox = await workspace.sandbox();
   const checks = await domain.check(
     batch.map(({ task }) => task),
-    await workspace.sandbox(),
+    sandbox,
     config.domain.validity.rejectRepeats ? { earlier } : {},
   );
   const tasks: TaskRow[] = [];
   const attempts: AttemptRow[] = [];
   const labels: LabelRow[] = [];
   for (const [item, { task: given, recorded, verdicts }] of batch.entries()) {
-    const { task, ...check } = comparedWithRecord(checks[item]!, given, recorded);
+    const same = (output: string, i: number): Promise<boolean> =>
+      equalsRecorded(recorded[i]!, output, { sandbox, limits: config.domain.limits });
+    const { task, ...check } = await comparedWithRecord(checks[item]!, given, recorded, same);
     const id = taskId(key, item);
     const completion = writtenOut(given);
     tasks.push({
@@ -157,7 +160,12 @@ async function importBatch(
 }
 
 /** A task whose program no longer gives what was recorded, or not on those inputs, is invalid: its attempts were graded by other answers. */
-function comparedWithRecord(check: Check<CodeTask>, given: CodeTask, recorded: readonly string[]): Check<CodeTask> {
+async function comparedWithRecord(
+  check: Check<CodeTask>,
+  given: CodeTask,
+  recorded: readonly string[],
+  same: (output: string, index: number) => Promise<boolean>,
+): Promise<Check<CodeTask>> {
   if (check.task === null) return check;
   const differs = (outcome: string, detail: string) => ({ ...check, valid: false, outcome, detail, task: null });
   const inputs = callsOf(check.task);
@@ -167,7 +175,7 @@ function comparedWithRecord(check: Check<CodeTask>, given: CodeTask, recorded: r
       `${recorded.length} inputs recorded, a task of the domain has ${inputs.length}`,
     );
   const computed = check.task.type === 'code_f' ? check.task.outputs! : [check.task.output!];
-  const at = computed.findIndex((output, i) => !literalEqual(output, recorded[i]!));
+  const at = (await Promise.all(computed.map(same))).indexOf(false);
   if (at < 0) return check;
   const shorten = (text: string) => (text.length <= 100 ? text : `${text.slice(0, 97)}...`);
   return differs(

@@ -124,6 +124,18 @@ describe('checking a file', () => {
     expect(report).toMatchObject({ rows: 2, reproduced: 2 });
   });
 
+  it('evaluates a recording that is no literal in a run of its own, which the program does not meet', async () => {
+    const program = 'def f(x): return x';
+    const sandbox = createFakeSandbox((code, input) => (code === program ? "{'k': 1}" : `"{'k': ${input.length}}"`));
+    const report = await check(linesOf([{ ...row('1'), snippet: program, output: 'dict(k=1)' }]), sandbox);
+    expect(report.outcomes).toEqual({ recorded_output_differs: 1 });
+    expect(sandbox.requests.map(({ program: { code, calls } }) => [code === program, calls])).toEqual([
+      [true, ['1']],
+      [false, ['dict(k=1)']],
+      [false, ["{'k': 1}"]],
+    ]);
+  });
+
   it('reports each row as it is done', async () => {
     const done: number[] = [];
     const path = fileOf(linesOf([row('1'), row('2'), row('3')]));

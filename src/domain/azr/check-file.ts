@@ -5,6 +5,7 @@ import { compareCall, type ComparedCall } from './compare-call.js';
 import { QUEUED_PER_WORKER } from './grading.js';
 import { readJsonLines } from './jsonl.js';
 import { readRecordedTask, type RecordedTask } from './recorded-task.js';
+import { sameValue } from './recorded-value.js';
 
 export interface CheckFileRow {
   /** Counted from 0. */
@@ -18,8 +19,9 @@ export interface CheckFileRow {
 export interface CheckFileReport {
   readonly rows: number;
   readonly reproduced: number;
-  /** Rows of equal value whose text differs; not among `reproduced`. */
+  /** Rows of equal value whose text differs, or is no literal; neither are among `reproduced`. */
   readonly literalEqual: number;
+  readonly valueEqual: number;
   /** Of all rows; an induction row has several. */
   readonly calls: {
     readonly total: number;
@@ -72,6 +74,7 @@ export async function checkFile(
       rows: results.length,
       reproduced: results.filter(({ reproduced }) => reproduced).length,
       literalEqual: results.filter(({ outcome }) => outcome === 'literal_equal').length,
+      valueEqual: results.filter(({ outcome }) => outcome === 'value_equal').length,
       calls: { total: calls.length, counted: counted.length, equal: counted.filter(isEqual).length },
       outcomes: countOutcomes(results),
       programsPerSecond: results.length / seconds,
@@ -97,7 +100,14 @@ async function checkRow(
   limits: Partial<Limits> = {},
 ): Promise<CheckedRow> {
   const result = await sandbox.run({ code: task.code, calls: task.inputs }, { limits });
-  const calls = task.outputs.map((output, i) => compareCall(output, result.calls[i], sandbox.name));
+  const calls = await Promise.all(
+    task.outputs.map(async (output, i) => {
+      const compared = compareCall(output, result.calls[i], sandbox.name);
+      if (compared.outcome !== 'recorded_output_differs') return compared;
+      const isSame = await sameValue(output, result.calls[i]!.repr!, { sandbox, limits });
+      return isSame ? { ...compared, outcome: 'value_equal' as const } : compared;
+    }),
+  );
   return { row: speakForRow(calls, index), calls, milliseconds: result.milliseconds };
 }
 
@@ -112,7 +122,7 @@ function speakForRow(calls: readonly ComparedCall[], index: number): CheckFileRo
 }
 
 function isEqual({ outcome }: ComparedCall): boolean {
-  return outcome === 'ok' || outcome === 'literal_equal';
+  return outcome === 'ok' || outcome === 'literal_equal' || outcome === 'value_equal';
 }
 
 function countOutcomes(results: readonly CheckFileRow[]): Record<string, number> {

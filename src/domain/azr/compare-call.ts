@@ -5,10 +5,10 @@ import { literalEqual } from './literal.js';
 
 export interface ComparedCall {
   /**
-   * `ok`: the recorded output to the character; `literal_equal`: an equal value written another way;
-   * `recorded_output_differs`: it ran to another value; else the sandbox's outcome.
+   * `ok`: the recorded output to the character; `literal_equal`: an equal value written another way; `value_equal`: an equal value, and
+   * the recorded output is no literal; `recorded_output_differs`: it ran to another value; else the sandbox's outcome.
    */
-  readonly outcome: Outcome | 'literal_equal' | 'recorded_output_differs';
+  readonly outcome: Outcome | 'literal_equal' | 'value_equal' | 'recorded_output_differs';
   readonly detail: string;
   /** Whether the recording can be held against the call: there is one, not cut, and the program imports nothing that it may not. */
   readonly counts: boolean;
