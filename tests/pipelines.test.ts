@@ -6,7 +6,9 @@ import { hubSettings } from '../src/lm/hub/settings.js';
 import { loadConfig } from '../src/pipeline/config-file.js';
 import { plan } from '../src/pipeline/plan.js';
 import type { Plan } from '../src/pipeline/plan.js';
+import { parseConfig } from '../src/lm/config.js';
 import { planModels } from '../src/pipeline/plan-models.js';
+import type { GivenConfigs } from '../src/pipeline/plan-models.js';
 import { errorLine, PACKAGE, propelIn, temporaryFolder } from './propel-process.js';
 import { QWEN_3B, QWEN_7B } from './qwen-configs.js';
 
@@ -67,7 +69,7 @@ describe.each(REAL)('azr-qwen2.5-%s', (size, model, published) => {
       like: null,
       progress: () => ({ update: () => {}, done: () => {} }),
     });
-    expect(planned.models).toMatchObject([{ name: model, family: 'qwen2', stored: null, problem: null }]);
+    expect(planned.models).toMatchObject([{ name: model, family: 'qwen2', stored: ['BF16'], problem: null }]);
     expect(planned.phases.map(({ phase, arm }) => `${phase} ${arm}`.trim())).toEqual([
       'label',
       'train-probe',
@@ -87,12 +89,81 @@ describe.each(REAL)('azr-qwen2.5-%s', (size, model, published) => {
     expect(planned.memory.fits).not.toBe(null);
   });
 
-  it('says how to get a model that is not here', async () => {
+  it('is planned by the published sizes, in the type they are stored in, before anything is pulled', async () => {
     const hub = { ...hubSettings({}), cache: join(temporaryFolder(), 'hub') };
     const [planned] = await planModels(loadConfig(file), new Map(), hub);
-    expect(planned).toMatchObject({ name: model, config: null });
-    expect(planned!.problem).toContain(`run 'propel models pull ${model}' first, or fetch ${hub.endpoint}/${model}/`);
-    expect(planned!.problem).toContain(`config.json alone and give it by --model-config ${model}=config.json`);
+    expect(planned).toMatchObject({
+      name: model,
+      config: parseConfig(JSON.stringify(published), 'config.json'),
+      types: ['BF16'],
+      assumed: `the published sizes of Qwen2.5 ${size.toUpperCase()}, in bfloat16`,
+      problem: null,
+    });
+  });
+});
+
+describe('a model that is not here', () => {
+  const hub = { ...hubSettings({}), cache: join(temporaryFolder(), 'hub') };
+  const config = (...settings: string[]) => loadConfig('pipelines/azr-qwen2.5-3b.yaml', settings);
+  const folder = temporaryFolder();
+  const file = (name: string, json: object): string => {
+    writeFileSync(join(folder, name), JSON.stringify(json));
+    return join(folder, name);
+  };
+  const { torch_dtype: _, ...untyped } = QWEN_3B;
+
+  it('and of which nothing is known: how to get it', async () => {
+    const [planned] = await planModels(config('models.policy=org/model'), new Map(), hub);
+    expect(planned).toMatchObject({ name: 'org/model', config: null });
+    expect(planned!.problem).toContain(`run 'propel models pull org/model' first, or fetch ${hub.endpoint}/org/model/`);
+    expect(planned!.problem).toContain(`config.json alone and give it by --config org/model=config.json`);
+  });
+
+  it.each([
+    [{ ...untyped, torch_dtype: 'bfloat16' }, ['BF16'], 'and bfloat16, as it says'],
+    [{ ...untyped, dtype: 'float16' }, ['F16'], 'and float16, as it says'],
+    [{ ...untyped, dtype: 'torch.bfloat16' }, ['BF16'], 'and bfloat16, as it says'],
+    [untyped, null, 'and float32, as it names no type that is known'],
+    [{ ...untyped, dtype: 'constructor' }, null, 'and float32, as it names no type that is known'],
+  ])('is taken in the type that its config.json names: %#', async (json, types, assumed) => {
+    const path = file('typed.json', json);
+    const [planned] = await planModels(config(), new Map([['Qwen/Qwen2.5-3B-Instruct', path]]), hub);
+    expect(planned).toMatchObject({ types, assumed: `${path} as to sizes, ${assumed}` });
+  });
+
+  it('takes what config.json says of a folder without weights, too', async () => {
+    const path = temporaryFolder();
+    writeFileSync(join(path, 'config.json'), JSON.stringify(QWEN_3B));
+    const [planned] = await planModels(config(`models.policy=${path}`, `models.reference=${path}`), new Map(), hub);
+    expect(planned).toMatchObject({
+      types: ['BF16'],
+      assumed: `${join(path, 'config.json')} as to sizes, and bfloat16, as it says`,
+    });
+  });
+
+  it('is given by its name, by its role, or for all that are not here', async () => {
+    const [policy, other] = [file('policy.json', QWEN_3B), file('other.json', QWEN_7B)];
+    const both = config('models.policy=org/a', 'models.reference=org/b');
+    const layers = async (given: GivenConfigs) =>
+      (await planModels(both, given, hub)).map(({ config: decoder }) => decoder?.layers ?? null);
+    expect(await layers(new Map([['org/a', policy]]))).toEqual([36, null]);
+    expect(
+      await layers(
+        new Map([
+          ['policy', policy],
+          ['models.reference', other],
+        ]),
+      ),
+    ).toEqual([36, 28]);
+    expect(await layers(new Map([[null, policy]]))).toEqual([36, 36]);
+    expect(
+      await layers(
+        new Map([
+          [null, policy],
+          ['reference', other],
+        ]),
+      ),
+    ).toEqual([36, 28]);
   });
 });
 
@@ -112,9 +183,12 @@ describe('the command', () => {
   it('says what a run would be refused for, and what would make room', LONG, () => {
     const folder = temporaryFolder();
     const model = 'Qwen/Qwen2.5-3B-Instruct';
-    writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...QWEN_3B, max_position_embeddings: 1024 }));
+    writeFileSync(
+      join(folder, 'config.json'),
+      JSON.stringify({ ...QWEN_3B, torch_dtype: 'float32', max_position_embeddings: 1024 }),
+    );
     const here = ['--set', 'sandbox={kind: wasm, workers: 1}', '--set', 'engine.threads=1'];
-    const given = ['--memory', '8GiB', '--model-config', `${model}=config.json`, ...here];
+    const given = ['--memory', '8GiB', '--config', `${model}=config.json`, ...here];
     const args = ['plan', join(FOLDER, 'azr-qwen2.5-3b.yaml'), ...given];
     const refusal =
       /policy\.maxNewTokens: 1024 tokens and a prompt of \d+ are more than the 1024 positions of Qwen\/Qwen2\.5-3B-Instruct; lower it/;
@@ -131,8 +205,19 @@ describe('the command', () => {
     expect(memory.problem).toMatch(/^8\.0 GiB is less than process and sandbox take/);
   });
 
+  it('says what it assumes, and the memory of a model that is not here', LONG, () => {
+    const args = ['plan', 'azr-qwen2.5-3b', '--memory', '141GB', '--set', 'sandbox={kind: wasm, workers: 1}'];
+    const { code, stdout } = propelIn(temporaryFolder(), args);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      '3,085,938,688 parameters: 11.5 GiB as float32, 5.7 GiB as bfloat16, 5.7 GiB as float16; its weights are not here: assumed the published sizes of Qwen2.5 3B, in bfloat16\n',
+    );
+    expect(stdout).toMatch(/ {2}update: [\d.]+ GiB for 1 sequence of [\d,]+ tokens \(weights 5\.7 GiB, /);
+    expect(stdout).toMatch(/\nMemory: [\d.]+ GiB \(.*\); of 131\.3 GiB: fits\n/);
+  });
+
   it('refuses a config.json of a model that nobody named', LONG, () => {
     const given = propelIn(temporaryFolder(), ['plan', '--model-config', 'org/none=config.json']);
-    expect(errorLine(given)).toMatch(/^propel: --model-config org\/none: the configuration names data\/micro-world\//);
+    expect(errorLine(given)).toMatch(/^propel: --config org\/none: the configuration names data\/micro-world\//);
   });
 });

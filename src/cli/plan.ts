@@ -5,6 +5,7 @@ import { plan } from '../pipeline/plan.js';
 import type { Plan, PlanModel, PlanPhase } from '../pipeline/plan.js';
 import { memorySize, sizeText as size } from '../pipeline/memory-size.js';
 import type { ModelMemory, RunMemory, UseMemory } from '../pipeline/plan-memory.js';
+import type { GivenConfigs } from '../pipeline/plan-models.js';
 import { loadConfig } from '../pipeline/config-file.js';
 import { count, duration, MISSING } from '../report/format.js';
 import { alignColumns, printJson, printLines } from './output.js';
@@ -14,7 +15,8 @@ import { DEFAULT_CONFIGURATION, setOption } from './run-options.js';
 interface Flags {
   readonly memory?: number;
   readonly like?: string;
-  readonly modelConfig: ReadonlyMap<string, string>;
+  readonly config: GivenConfigs;
+  readonly modelConfig: GivenConfigs;
   readonly set: readonly string[];
   readonly json?: boolean;
 }
@@ -22,13 +24,15 @@ interface Flags {
 const HELP = `
 Nothing is downloaded, no model runs and nothing is written. Figures are estimates for the longest texts (memory) and for expected ones
 (work and time). Time rests on a few seconds' timing of products, operators and sandbox on this machine, or with --like on a run that was
-made here with the same models. A model that is not here is planned by its config.json. Without --memory the budget is the configuration's, where
+made here with the same models. A model that is not here is planned by the config.json that is given, else by its published sizes where they
+are known (Qwen2.5, Qwen3, Llama 3.1 to 3.3, Mistral v0.3, SmolLM2); the plan says what it assumed. Without --memory the budget is the configuration's, where
 engine.memory is a size; the batches of its models are then shown as the run cuts them.
 
 Examples:
   $ propel plan
   $ propel plan pipelines/azr-qwen2.5-3b.yaml --memory 80GiB
-  $ propel plan pipelines/azr-qwen2.5-3b.yaml --model-config Qwen/Qwen2.5-3B-Instruct=./config.json
+  $ propel plan my.yaml --config ./config.json
+  $ propel plan my.yaml --config policy=./policy.json --config org/solver=./solver.json
   $ propel plan my.yaml --like runs/azr-micro --json | jq .totals`;
 
 export function register(program: Command): void {
@@ -42,14 +46,15 @@ export function register(program: Command): void {
       givenSize,
     )
     .option('--like <folder>', 'run folder whose rates, validity and lengths are taken')
-    .addOption(modelConfigOption())
+    .addOption(configOption('--config'))
+    .addOption(configOption('--model-config').hideHelp())
     .addOption(setOption())
     .option('--json', 'print one JSON document on standard output')
     .addHelpText('after', HELP)
-    .action(async (configuration: string, { memory, like, modelConfig, set, json }: Flags) => {
+    .action(async (configuration: string, { memory, like, config, modelConfig, set, json }: Flags) => {
       const planned = await plan({
         config: loadConfig(configuration, set),
-        modelConfigs: modelConfig,
+        modelConfigs: new Map([...modelConfig, ...config]),
         memory: memory ?? null,
         like: like ?? null,
         progress: createProgress,
@@ -59,13 +64,16 @@ export function register(program: Command): void {
     });
 }
 
-function modelConfigOption(): Option {
-  const what = 'config.json of a model that is not here; may be repeated';
-  return new Option('--model-config <model=path>', what)
-    .default(new Map<string, string>(), 'none')
-    .argParser((value: string, all: ReadonlyMap<string, string>) => {
-      const [name, path] = [value.slice(0, value.indexOf('=')), value.slice(value.indexOf('=') + 1)];
-      if (!value.includes('=') || name === '' || path === '') throw new InvalidArgumentError('Give model=path.');
+/** @param flag `--config`, or the name that it had in 0.1 */
+function configOption(flag: string): Option {
+  const what =
+    'config.json of a model that is not here, by its name or role; without either, of all that are not; may be repeated';
+  return new Option(`${flag} <[model=]file>`, what)
+    .default(new Map<string | null, string>(), 'published sizes, where they are known')
+    .argParser((value: string, all: GivenConfigs) => {
+      const equals = value.indexOf('=');
+      const [name, path] = equals < 0 ? [null, value] : [value.slice(0, equals), value.slice(equals + 1)];
+      if (name === '' || path === '') throw new InvalidArgumentError('Give a file, or model=file.');
       return new Map([...all, [name, path]]);
     });
 }
@@ -124,11 +132,12 @@ function phaseRow({
 }
 
 function describeModel(model: PlanModel): string[] {
-  const { name, settings, family, parameters, bytes, stored, layers, width, maxPositions, adapters, problem } = model;
+  const { name, settings, family, parameters, bytes, stored, assumed, layers, width, maxPositions, adapters, problem } =
+    model;
   const head = `${settings.join(', ')}: ${name}`;
   if (parameters === null || bytes === null) return [head, `  ${problem ?? ''}`];
   const byType = Object.entries(bytes).map(([type, n]) => `${size(n)} as ${type}`);
-  const here = stored === null ? 'its weights are not here' : `stored as ${stored.join(', ')}`;
+  const here = assumed === null ? `stored as ${stored!.join(', ')}` : `its weights are not here: assumed ${assumed}`;
   const shape = `${layers} layers of width ${count(width!)}, ${count(maxPositions!)} positions`;
   return [
     head,

@@ -96,11 +96,16 @@ export type BoundWeights = (name: string) => Value;
 const EMBEDDING = 'model.embed_tokens.weight';
 
 /** The type that a model's linear maps are stored in; float32 where they are not of one. */
-export function storedType({ config, entries }: Checkpoint): ComputeType {
+export function storedType(checkpoint: Checkpoint): ComputeType {
+  return commonType(linearTypes(checkpoint));
+}
+
+/** The types that a model's linear maps are stored in, each once. */
+export function linearTypes({ config, entries }: Checkpoint): TensorType[] {
   const matrices = [...weightShapes(config)].filter(
     ([name, { length }]) => length === 2 && (name !== EMBEDDING || config.tiedHead),
   );
-  return commonType(matrices.map(([name]) => entries.get(name)!.type));
+  return [...new Set(matrices.map(([name]) => entries.get(name)!.type))].toSorted();
 }
 
 /** The type of tensors by their types in a file; float32 where they are not of one. */

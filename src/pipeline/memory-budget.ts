@@ -1,7 +1,7 @@
 /** What the passes of a run are cut by, so that it stays within `engine.memory`. */
 import { UserError } from '../errors.js';
 import type { AdapterLayout } from '../lm/adapter.js';
-import { openCheckpoint } from '../lm/checkpoint.js';
+import { linearTypes, openCheckpoint } from '../lm/checkpoint.js';
 import type { DecoderConfig } from '../lm/config.js';
 import type { EngineSettings } from '../lm/engine.js';
 import { trainerBytes, updateBytes } from '../lm/footprint.js';
@@ -24,8 +24,9 @@ export async function passBytes(config: Config): Promise<number | null> {
 export function scorerPassBytes(config: Config, reference: string, probes: number): number | null {
   const { budget } = engineMemory(config.engine);
   if (budget === null) return null;
-  const { config: model, entries } = openCheckpoint(reference);
-  const types = [...entries.values()].map(({ type }) => type);
+  const checkpoint = openCheckpoint(reference);
+  const { config: model } = checkpoint;
+  const types = linearTypes(checkpoint);
   const weights = weightBytes(config.engine, { config: model, types });
   const held = processBytes(config) + weights * (planOf(config.engine, model).shareWeights ? 1 : probes);
   if (budget > held) return budget - held;

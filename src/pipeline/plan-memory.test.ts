@@ -31,6 +31,7 @@ const model = (name: string, settings: readonly string[], config = TINY_LLAMA): 
   config,
   tokenizer: null,
   types: ['F32'],
+  assumed: null,
   problem: null,
 });
 

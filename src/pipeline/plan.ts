@@ -21,7 +21,7 @@ import { expectations } from './plan-expectations.js';
 import { planMemory } from './plan-memory.js';
 import type { RunMemory } from './plan-memory.js';
 import { planModels } from './plan-models.js';
-import type { PlannedModel } from './plan-models.js';
+import type { GivenConfigs, PlannedModel } from './plan-models.js';
 import { measureSandbox, runBasis } from './plan-rates.js';
 import type { RunBasis, SandboxRates } from './plan-rates.js';
 import { secondsLikeRun, secondsOnMachine, timedRows } from './plan-time.js';
@@ -33,8 +33,8 @@ import type { ProgressFactory } from './progress.js';
 
 export interface PlanOptions {
   readonly config: Config;
-  /** Model → its `config.json`, for models that are not here. */
-  readonly modelConfigs: ReadonlyMap<string, string>;
+  /** The `config.json` of models that are not here. */
+  readonly modelConfigs: GivenConfigs;
   /** Bytes that the run may take; null: what the configuration says, if it does. */
   readonly memory: number | null;
   /** A run folder whose rates are taken; null: this machine is timed. */
@@ -48,8 +48,10 @@ export interface PlanModel {
   readonly family: string | null;
   readonly parameters: number | null;
   readonly bytes: Readonly<Record<string, number>> | null;
-  /** Element types of the weights that are here; null where none are. */
+  /** Element types of the linear maps: as stored, else as `assumed` says; null where nothing tells. */
   readonly stored: readonly string[] | null;
+  /** What is taken for granted of a model whose weights are not here; null where they are. */
+  readonly assumed: string | null;
   readonly layers: number | null;
   readonly width: number | null;
   readonly maxPositions: number | null;
@@ -183,10 +185,10 @@ async function timeSandbox(
 }
 
 function describeModel(config: Config, model: PlannedModel, expected: Expectations): PlanModel {
-  const { name, settings, config: decoder, types, problem } = model;
+  const { name, settings, config: decoder, types, assumed, problem } = model;
   if (decoder === null) {
     const unknown = { family: null, parameters: null, bytes: null, layers: null, width: null, maxPositions: null };
-    return { name, settings, ...unknown, stored: types, adapters: {}, problem, refusals: [] };
+    return { name, settings, ...unknown, stored: types, assumed, adapters: {}, problem, refusals: [] };
   }
   const adapted = Object.entries(config.arms).flatMap(([arm, own]) => {
     const setting = own.policy === undefined ? 'models.policy' : policySetting(arm);
@@ -200,6 +202,7 @@ function describeModel(config: Config, model: PlannedModel, expected: Expectatio
     parameters: parameterCount(decoder),
     bytes: parameterBytes(decoder),
     stored: types,
+    assumed,
     layers: decoder.layers,
     width: decoder.width,
     maxPositions: decoder.maxPositions,
