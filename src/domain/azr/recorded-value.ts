@@ -50,7 +50,7 @@ export async function sameValue(recorded: string, repr: string, grader: Grader):
   const texts = [recorded.trim(), repr.trim()];
   if (texts.every((text) => tryParseLiteral(text) !== null)) return false;
   if (texts.some((text) => text.length > MAX_LITERAL_LENGTH)) return false;
-  const [left, right] = await Promise.all(texts.map((text) => written(text, grader)));
+  const [left = null, right = null] = await Promise.all(texts.map((text) => written(text, grader)));
   return left !== null && right !== null && (left === right || literalEqual(left, right));
 }
 
