@@ -131,6 +131,10 @@ describe('an answer that is code', () => {
       'def f(x):\n    raise SystemExit',
       'import socket\ndef f(x): return x * 2',
       'class A:\n    __eq__ = lambda a, b: True\n    __repr__ = lambda a: "-8"\ndef f(x):\n    return A()',
+      // What one call leaves behind answers no other.
+      'N = []\ndef f(x):\n    N.append(x)\n    return [[0, 0], -8, 5.0][len(N) - 1]',
+      'def f(x, n=iter([[0, 0], -8, 5.0])):\n    return next(n)',
+      'def f(x):\n    f.n = getattr(f, "n", -1) + 1\n    return [[0, 0], -8, 5.0][f.n]',
       'no program',
       '',
       `x = '${'a'.repeat(3_000_000)}'`,
@@ -241,9 +245,9 @@ describe.skipIf(isMissing)('recorded answers', () => {
   );
 
   it.each([
-    ['7b_code_f_seed_io', 2544, 2542],
-    ['7b_coder_code_f_seed_io', 2500, 2467],
-    ['3b_coder_code_f_seed_io', 2419, 2417],
+    ['7b_code_f_seed_io', 2544, 2543],
+    ['7b_coder_code_f_seed_io', 2500, 2468],
+    ['3b_coder_code_f_seed_io', 2419, 2418],
   ])(
     '%s: of %d calls that count at least %d give an equal value',
     { timeout: 600_000 },

@@ -50,8 +50,8 @@ export async function sameValue(recorded: string, repr: string, grader: Grader):
   const texts = [recorded.trim(), repr.trim()];
   if (texts.every((text) => tryParseLiteral(text) !== null)) return false;
   if (texts.some((text) => text.length > MAX_LITERAL_LENGTH)) return false;
-  const [left, right] = await Promise.all(texts.map((text) => written(text, grader)));
-  return left != null && right != null && (left === right || literalEqual(left, right));
+  const [left = null, right = null] = await Promise.all(texts.map((text) => written(text, grader)));
+  return left !== null && right !== null && (left === right || literalEqual(left, right));
 }
 
 /** The text of a value; null for what is none. */
