@@ -105,6 +105,36 @@ describe('an answer that is code', () => {
     });
   });
 
+  it('to a task whose own input is code is data or functions over it, and no object that passes for any', async () => {
+    const applied: CodeTask = {
+      type: 'code_i',
+      snippet: 'def f(x, op):\n    return op(op(x)) + 1',
+      input: '3, lambda x: x * 2',
+      output: '13',
+    };
+    const right = ['6, lambda x: x + 3', 'f(48, lambda x: x // 2)', '12, (lambda n: abs(n - 24))'];
+    const itself = "'__call__': lambda s, *a: s, '__add__': lambda s, o: s, '__repr__': lambda s: '13'";
+    const tricks = [
+      `1, type('T', (int,), {${itself}})()`,
+      `type('T', (), {${itself}})(), lambda x: x`,
+      `1, (lambda t: t('T', (), {${itself}})())(type)`,
+      `1, [c for c in ().__class__.__base__.__subclasses__()][0]`,
+      '1, lambda x: (y for y in [1]).gi_frame.f_back.f_globals.update(f=13)',
+      '1, lambda x: 12) or f(3, lambda x: 12',
+      '1, f',
+    ];
+    expect(Object.values(await verdictsOf(applied, right))).toEqual(right.map(() => 'pass'));
+    expect(Object.values(await verdictsOf(applied, tricks))).toEqual(tricks.map(() => 'fail'));
+    // Where the recorded input comes to data, so must an answer.
+    const ofData: CodeTask = {
+      ...applied,
+      snippet: 'def f(x):\n    return x(12) if callable(x) else x',
+      input: '26 // 2',
+      output: '13',
+    };
+    expect(Object.values(await verdictsOf(ofData, ['13', 'lambda x: 13']))).toEqual(['pass', 'fail']);
+  });
+
   const doubled: CodeTask = {
     type: 'code_f',
     snippet: 'def f(x):\n    return x * 2',
@@ -131,6 +161,10 @@ describe('an answer that is code', () => {
       'def f(x):\n    raise SystemExit',
       'import socket\ndef f(x): return x * 2',
       'class A:\n    __eq__ = lambda a, b: True\n    __repr__ = lambda a: "-8"\ndef f(x):\n    return A()',
+      // What one call leaves behind answers no other.
+      'N = []\ndef f(x):\n    N.append(x)\n    return [[0, 0], -8, 5.0][len(N) - 1]',
+      'def f(x, n=iter([[0, 0], -8, 5.0])):\n    return next(n)',
+      'def f(x):\n    f.n = getattr(f, "n", -1) + 1\n    return [[0, 0], -8, 5.0][f.n]',
       'no program',
       '',
       `x = '${'a'.repeat(3_000_000)}'`,
@@ -241,9 +275,9 @@ describe.skipIf(isMissing)('recorded answers', () => {
   );
 
   it.each([
-    ['7b_code_f_seed_io', 2544, 2542],
-    ['7b_coder_code_f_seed_io', 2500, 2467],
-    ['3b_coder_code_f_seed_io', 2419, 2417],
+    ['7b_code_f_seed_io', 2544, 2543],
+    ['7b_coder_code_f_seed_io', 2500, 2468],
+    ['3b_coder_code_f_seed_io', 2419, 2418],
   ])(
     '%s: of %d calls that count at least %d give an equal value',
     { timeout: 600_000 },

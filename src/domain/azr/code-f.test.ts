@@ -171,17 +171,21 @@ describe('an answer to code_f', () => {
       'pass',
       'fail',
     ]);
-    expect(sandbox.requests.map(({ program }) => program)).toEqual([
-      { code: answer, calls: ['0', '30'] },
-      { code: 'def f(x):\n    return 1', calls: ['0', '30'] },
-    ]);
+    const callsOf = (code: string) =>
+      sandbox.requests.filter(({ program }) => program.code === code).flatMap(({ program }) => [program.calls]);
+    // Each in an interpreter of its own, up to the first wrong one.
+    expect(callsOf(answer)).toEqual([['0'], ['30']]);
+    expect(callsOf('def f(x):\n    return 1')).toEqual([['0'], ['30']]);
+    const wrong = createFakeSandbox(() => '2');
+    expect(await doctest.grade(checked, [answer], wrong)).toEqual(['fail']);
+    expect(wrong.requests).toHaveLength(1);
     expect(sandbox.requests[0]?.options).toMatchObject({ determinism: false });
   });
 
   it('is compared by value, and runs once however often it is given', async () => {
     const sandbox = createFakeSandbox((_, input) => `${increment('', input)}.0`);
     expect(await doctest.grade(checked, [answer, answer, answer], sandbox)).toEqual(['pass', 'pass', 'pass']);
-    expect(sandbox.requests).toHaveLength(1);
+    expect(sandbox.requests.map(({ program }) => program.calls)).toEqual([['0'], ['30']]);
   });
 
   it('may give its one function another name', async () => {
@@ -193,7 +197,7 @@ describe('an answer to code_f', () => {
 
   it('is a fail whatever its run ends in, but never for the sandbox', async () => {
     for (const outcome of FAULTS) {
-      const onLast = createFakeSandbox((_, input, index) => (index === 1 ? failed(outcome, '') : increment('', input)));
+      const onLast = createFakeSandbox((_, input) => (input === '30' ? failed(outcome, '') : increment('', input)));
       expect(await doctest.grade(checked, [answer], onLast)).toEqual(['fail']);
     }
     const dead = createFakeSandbox(() => failed('sandbox_failure', 'no worker starts'));

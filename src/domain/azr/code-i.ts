@@ -5,7 +5,8 @@ import { runCalls } from './grading.js';
 import { literalEqual, tryParseArguments } from './literal.js';
 import { withoutCall } from './notation.js';
 import { callsToCheck, checkedOutput, proposedCall, settleCall } from './one-call.js';
-import type { CallTask, TaskType } from './task.js';
+import { isPlainCode } from './plain-code.js';
+import type { CallTask, Grader, TaskType } from './task.js';
 
 const PROPOSE = `Write one task for a reader of Python code: a program, and an input that the reader will not see. The reader sees the program and
 what it returns for your input, and must find an input that leads to the same output, without running anything.
@@ -55,7 +56,7 @@ export const codeI: TaskType<CallTask & { readonly type: 'code_i' }> = {
 
   async grade(task, answer, grader) {
     const expected = checkedOutput(task);
-    const input = (await answeredArguments(answer, grader)) ?? codeAsAnswered(task, answer);
+    const input = (await answeredArguments(answer, grader)) ?? (await codeAsAnswered(task, answer, grader));
     if (input === null) return 'fail';
     const [result] = await runCalls({ code: task.snippet, calls: [input] }, grader);
     return result?.outcome === 'ok' && literalEqual(expected, result.repr ?? '') ? 'pass' : 'fail';
@@ -63,9 +64,11 @@ export const codeI: TaskType<CallTask & { readonly type: 'code_i' }> = {
 };
 
 /**
- * A recorded task whose own input is code, say a lambda, has no answer that is data: answers to it meet the program as they are
- * written, if they are the arguments of one call. A task that a domain has checked is never one of these.
+ * A recorded task whose own input is code, say a lambda, may have no answer that is data: answers to it that are plain code meet the
+ * program as they are written, if they are the arguments of one call. A task that a domain has checked is never one of these.
  */
-function codeAsAnswered(task: CallTask, answer: string): string | null {
-  return tryParseArguments(task.input) === null ? withoutCall(answer) : null;
+async function codeAsAnswered(task: CallTask, answer: string, grader: Grader): Promise<string | null> {
+  const input = withoutCall(answer);
+  if (tryParseArguments(task.input) !== null || !isPlainCode(input, task.input)) return null;
+  return (await answeredArguments(task.input, grader)) === null ? input : null;
 }

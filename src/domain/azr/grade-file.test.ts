@@ -130,7 +130,7 @@ describe('grading a file', () => {
     const upTo3 = () => createFakeSandbox((_, input) => (input > '3' ? input : '0'));
     const byDefault = upTo3();
     expect((await grade('code_f', [task], answers, byDefault)).results[0]?.verdicts).toEqual(['fail']);
-    expect(byDefault.requests[0]?.program).toEqual({ code: 'def f(x): return x', calls: ['3', '4', '5'] });
+    expect(byDefault.requests.map(({ program }) => program)).toEqual([{ code: 'def f(x): return x', calls: ['3'] }]);
     expect((await grade('code_f', [task], answers, upTo3(), 3)).results[0]?.verdicts).toEqual(['pass']);
   });
 
