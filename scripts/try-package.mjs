@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SMALL = {
-  'label.tasks': 60,
+  'label.tasks': 150,
   'label.batch': 64,
   'train.steps': 1,
   'train.batch': 16,

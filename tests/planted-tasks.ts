@@ -20,6 +20,7 @@ export const standInReference: ReferenceModel = {
   tokenizer: {
     prompt: (text: string) => [0, ...[...text].map((letter) => letter.charCodeAt(0) - 96)],
   } as ReferenceModel['tokenizer'],
+  hiddenBatches: async (sequences) => [sequences.map((_, i) => i)],
   hiddenStates: async ({ sequences, layers, poolings }) =>
     new Map(
       layers.map((layer) => {

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { UserError } from '../../dist/errors.js';
 import { BodyTooLarge, readBody } from '../../dist/server/body.js';
-import { SpecialTokens } from '../../dist/server/completion.js';
+import { SpecialTokens } from '../../dist/domain/special-tokens.js';
 import { BadRequest, readJson, readOpenRlhf, readOwn } from '../../dist/server/protocols.js';
 
 const KINDS = ['code_o', 'code_i', 'code_f'];

@@ -108,6 +108,10 @@ export class Engine {
     return this.#model(folder).hiddenStates(request);
   }
 
+  hiddenBatches(folder: string, sequences: HiddenRequest['sequences']): number[][] {
+    return this.#model(folder).hiddenBatches(sequences);
+  }
+
   logProbs(folder: string, batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
     return this.#model(folder).logProbs(batch, adapter);
   }
@@ -248,9 +252,7 @@ class Model {
         { shape: [sequences.length, poolings.length, width], data: new Float32Array(sequences.length * row) },
       ]),
     );
-    const lengths = sequences.map((sequence) => sequence.length);
-    const fits = (rows: number, longest: number) => forwardBytes(this.#config, rows, longest) <= this.#passBytes;
-    for (const part of packByLength(lengths, { ...FORWARD_BATCH, fits })) {
+    for (const part of this.hiddenBatches(sequences)) {
       const batch = part.map((i) => sequences[i]!);
       const time = largest(batch.map((s) => s.length));
       const out = await this.sessions.run(graph, {
@@ -263,6 +265,13 @@ class Model {
       }
     }
     return states;
+  }
+
+  /** Indices of the sequences that share a forward pass for hidden states, pass by pass; those of one pass alone are that pass again. */
+  hiddenBatches(sequences: HiddenRequest['sequences']): number[][] {
+    const lengths = sequences.map((sequence) => sequence.length);
+    const fits = (rows: number, longest: number) => forwardBytes(this.#config, rows, longest) <= this.#passBytes;
+    return packByLength(lengths, { ...FORWARD_BATCH, fits });
   }
 
   async logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {

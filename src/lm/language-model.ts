@@ -172,6 +172,11 @@ export class LanguageModel {
     return this.#engine.call('hiddenStates', this.folder, request);
   }
 
+  /** Indices of the sequences that share a pass for hidden states, pass by pass: asked for pass by pass, their states are the same bits. */
+  hiddenBatches(sequences: HiddenRequest['sequences']): Promise<number[][]> {
+    return this.#engine.call('hiddenBatches', this.folder, sequences);
+  }
+
   /** log π of each label of a batch, [batch, time]. */
   logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
     return this.#engine.call('logProbs', this.folder, batch, adapter);

@@ -1,10 +1,13 @@
 /** Phase 2, train-probe: an ensemble of probes on the frozen reference model's hidden states, from the labels. */
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { RunError, UserError } from '../errors.js';
 import { saveProbe } from '../probe/probe-file.js';
 import type { ProbeCard } from '../probe/probe-file.js';
 import { trainProbes } from '../probe/train-probes.js';
 import { writeFileAtomic } from '../store/files.js';
+import { KeptWork } from '../store/kept-work.js';
 import { ensembleSize } from './config.js';
 import { probeCards, probeWarnings } from './probe-report.js';
 import { versions } from './versions.js';
@@ -12,6 +15,8 @@ import type { Workspace } from './workspace.js';
 
 const PHASE = 'train-probe';
 const FOLDER = 'probes';
+/** What is done of a training that is not finished. */
+const WORK_FOLDER = join(FOLDER, '.work');
 const FOLDS = 5;
 /** Predictions for every label by fits that never saw it: what the probe and its baselines are compared on. */
 export const OUT_OF_FOLD_FILE = join(FOLDER, 'out-of-fold.json');
@@ -23,27 +28,33 @@ export interface ProbeSummary {
   readonly seconds: number;
 }
 
-/** Train the run's probes unless they are there. @throws UserError when the labels are not. */
+/** Train the run's probes unless they are there; what an earlier process has done of it stands. @throws UserError when the labels are not. */
 export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
   const { config, store } = workspace;
+  const workFolder = join(store.folder, WORK_FOLDER);
   if (!store.phaseFinished(PHASE, '')) {
     if (!store.phaseFinished('label', ''))
       throw new UserError("there are no labels to train on yet: run 'propel label' first");
     const started = performance.now();
     const progress = workspace.progress('train-probe');
+    const reference = await workspace.reference();
+    const input = {
+      tasks: store
+        .labelledTasks({ phase: 'label' })
+        .map(({ id, rendered, passes }) => ({ id, text: rendered!, passes })),
+      k: config.band.of,
+      band: config.band,
+      seed: config.seed,
+      domain: { types: config.domain.types, notation: config.domain.notation },
+      versions: versions(),
+    };
+    const settings = { ...config.probe, members: ensembleSize(config), folds: FOLDS };
+    // Also how the engine computes, which the run has written down when it opened the reference.
+    const follows = [reference.hash, input, settings, config.engine, store.run()!.versions];
+    const of = createHash('sha256').update(JSON.stringify(follows)).digest('hex');
     const { members, outOfFold } = await trainProbes(
-      {
-        reference: await workspace.reference(),
-        tasks: store
-          .labelledTasks({ phase: 'label' })
-          .map(({ id, rendered, passes }) => ({ id, text: rendered!, passes })),
-        k: config.band.of,
-        band: config.band,
-        seed: config.seed,
-        domain: { types: config.domain.types, notation: config.domain.notation },
-        versions: versions(),
-      },
-      { ...config.probe, members: ensembleSize(config), folds: FOLDS },
+      { ...input, reference, work: new KeptWork(workFolder, of) },
+      settings,
       (done, total) => {
         workspace.checkpoint();
         progress.update(done, total);
@@ -68,6 +79,8 @@ export async function trainProbe(workspace: Workspace): Promise<ProbeSummary> {
     });
     progress.done(`held-out AUROC ${members.map(({ card }) => card.heldOut.auroc.value.toFixed(3)).join(', ')}`);
   }
+  // Also after a kill between the last commit and this.
+  rmSync(workFolder, { recursive: true, force: true });
   const cards = probeCards(store);
   return {
     probes: cards,

@@ -1,7 +1,7 @@
 /** What is chosen among: a probe's features, and those of the baselines that it has to beat. */
 import { lengthFeatures, ngramFeatures } from './baselines.js';
 import { formatSpec, PooledStates, tokenSequences } from './features.js';
-import type { FeatureSpec, ReferenceModel } from './features.js';
+import type { FeatureSpec, ReferenceModel, Resumable } from './features.js';
 import type { Matrix } from './matrix.js';
 
 /** One way to make features of all tasks. */
@@ -21,9 +21,10 @@ export async function candidatesFor(
   reference: ReferenceModel,
   texts: readonly string[],
   specs: readonly FeatureSpec[],
+  resumable?: Resumable,
 ): Promise<Candidates> {
   const sequences = tokenSequences(reference, texts);
-  const states = await PooledStates.extract(reference, sequences, specs);
+  const states = await PooledStates.extract(reference, sequences, specs, resumable);
   const lengths = lengthFeatures(texts, sequences);
   return {
     probe: specs.map((spec) => ({ name: formatSpec(spec), features: () => states.matrix(spec), standardised: true })),

@@ -1,7 +1,8 @@
 /** Features of a task: its text's hidden states in the reference model, at chosen layers and poolings. */
-import type { Pooling } from '../lm/request-checks.js';
+import type { HiddenRequest, Pooling } from '../lm/request-checks.js';
 import type { LanguageModel } from '../lm/language-model.js';
 import type { Tensor } from '../onnx/session.js';
+import type { KeptWork } from '../store/kept-work.js';
 import type { Matrix } from './matrix.js';
 
 /** One pooled layer; 0 is the embeddings, n the residual stream after layer n. */
@@ -13,7 +14,17 @@ export interface Feature {
 export type FeatureSpec = readonly Feature[];
 
 /** What the probe needs of the reference model. */
-export type ReferenceModel = Pick<LanguageModel, 'config' | 'tokenizer' | 'hiddenStates' | 'hash' | 'folder'>;
+export type ReferenceModel = Pick<
+  LanguageModel,
+  'config' | 'tokenizer' | 'hiddenStates' | 'hiddenBatches' | 'hash' | 'folder'
+>;
+
+/** Work that can be broken off and gone on with. */
+export interface Resumable {
+  readonly work: KeptWork;
+  /** Called when a part is done; what it throws breaks the work off. */
+  readonly onPart: () => void;
+}
 
 /** `1.mean+3.last` */
 export function formatSpec(spec: FeatureSpec): string {
@@ -43,11 +54,14 @@ export class PooledStates {
     model: ReferenceModel,
     sequences: readonly (readonly number[])[],
     specs: readonly FeatureSpec[],
+    resumable?: Resumable,
   ): Promise<PooledStates> {
     const features = specs.flat();
     const poolings = [...new Set(features.map(({ pooling }) => pooling))].sort();
     const layers = [...new Set(features.map(({ layer }) => layer))].sort((a, b) => a - b);
-    return new PooledStates(sequences.length, poolings, await model.hiddenStates({ sequences, layers, poolings }));
+    const request = { sequences, layers, poolings };
+    const states = resumable ? await statesByParts(model, request, resumable) : await model.hiddenStates(request);
+    return new PooledStates(sequences.length, poolings, states);
   }
 
   /** [rows, width · features]. */
@@ -70,4 +84,33 @@ export class PooledStates {
     }
     return { rows: this.#rows, columns, data };
   }
+}
+
+/** The states of one pass after another, each kept once it is there. */
+async function statesByParts(
+  model: ReferenceModel,
+  { sequences, layers, poolings }: HiddenRequest,
+  { work, onPart }: Resumable,
+): Promise<Map<number, Tensor>> {
+  const { width } = model.config;
+  const row = poolings.length * width;
+  const shape = [sequences.length, poolings.length, width];
+  const states = new Map(layers.map((layer) => [layer, { shape, data: new Float32Array(sequences.length * row) }]));
+  for (const [index, part] of (await model.hiddenBatches(sequences)).entries()) {
+    const bytes = await work.part(`states-${index}`, async () => {
+      const found = await model.hiddenStates({ sequences: part.map((i) => sequences[i]!), layers, poolings });
+      const data = new Float32Array(layers.length * part.length * row);
+      layers.forEach((layer, l) => data.set(found.get(layer)!.data, l * part.length * row));
+      return new Uint8Array(data.buffer);
+    });
+    const data = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / Float32Array.BYTES_PER_ELEMENT);
+    layers.forEach((layer, l) =>
+      part.forEach((i, r) => {
+        const from = (l * part.length + r) * row;
+        states.get(layer)!.data.set(data.subarray(from, from + row), i * row);
+      }),
+    );
+    onPart();
+  }
+  return states;
 }

@@ -12,6 +12,7 @@ import { bandLogitsOfTexts, scoreTexts } from './probe.js';
 import { loadProbe, saveProbe } from './probe-file.js';
 import { trainProbes } from './train-probes.js';
 import type { ProbeInput, ProbeSettings, TrainedProbes } from './train-probes.js';
+import { KeptWork } from '../store/kept-work.js';
 
 const K = PLANTED_ATTEMPTS;
 const band = PLANTED_BAND;
@@ -276,4 +277,48 @@ test('seeds of members do not depend on how many there are', async () => {
   const alone = await trainProbes(input, { ...settings, members: 1 });
   expect(alone.members[0]).toEqual(trained.members[0]);
   expect(deriveSeed(5, 'probe member', 0)).not.toBe(deriveSeed(5, 'probe member', 1));
+});
+
+describe('training that is broken off', () => {
+  /** Every pass reads this many texts. */
+  const PASS = 100;
+
+  test('goes on where it was, whichever part it was at, and comes to the same numbers', async () => {
+    let passes = 0;
+    const counted = {
+      ...reference,
+      hiddenBatches: async (sequences: readonly (readonly number[])[]) =>
+        Array.from({ length: Math.ceil(sequences.length / PASS) }, (_, b) =>
+          sequences.map((_, i) => i).slice(b * PASS, (b + 1) * PASS),
+        ),
+      hiddenStates: (request: Parameters<typeof reference.hiddenStates>[0]) => {
+        passes += 1;
+        return reference.hiddenStates(request);
+      },
+    };
+    const work = new KeptWork(join(folder, 'work'), 'these probes');
+    const totals = new Set<number>();
+    let starts = 0;
+    for (let result: TrainedProbes | undefined; !result;) {
+      starts += 1;
+      let parts = 0;
+      const stopAfterOne = (_: number, total: number): void => {
+        totals.add(total);
+        // Each start finds all that was done before, and does one part more.
+        if (++parts === starts) throw new Error('broken off');
+      };
+      result = await trainProbes({ ...input, reference: counted, work }, settings, stopAfterOne).catch(
+        (error: Error) => {
+          expect(error.message).toBe('broken off');
+          return undefined;
+        },
+      );
+      if (result) expect(result).toEqual(trained);
+    }
+    const fits = 3 * (settings.members + settings.folds);
+    expect([...totals]).toEqual([fits]);
+    // Four passes and the fits, each of them done once.
+    expect(passes).toBe(4);
+    expect(starts).toBe(4 + fits + 1);
+  });
 });

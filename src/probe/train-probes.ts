@@ -9,6 +9,7 @@ import { formatSpec } from './features.js';
 import type { FeatureSpec, ReferenceModel } from './features.js';
 import { heldOutMetrics } from './held-out.js';
 import type { OutOfFoldRow } from './held-out.js';
+import { keptPart } from './kept-parts.js';
 import { distinctTexts, inBandOf, requireBothClasses } from './labels.js';
 import type { LabelledTask, Labels } from './labels.js';
 import { float32Scale, Probe } from './probe.js';
@@ -18,6 +19,7 @@ import { fitChoice, rankChoices } from './selection.js';
 import type { Choice } from './selection.js';
 import { assignFolds, memberSeed, memberSplit, resample, rowsWhere } from './split.js';
 import type { Part } from './split.js';
+import type { KeptWork } from '../store/kept-work.js';
 
 export interface ProbeInput {
   readonly reference: ReferenceModel;
@@ -30,6 +32,8 @@ export interface ProbeInput {
   readonly domain: NonNullable<ProbeCard['domain']>;
   /** Of what makes the probe, for its card. */
   readonly versions: Readonly<Record<string, string>>;
+  /** Where what is done is kept, for training that is broken off to go on. */
+  readonly work?: KeptWork;
 }
 
 export interface ProbeSettings {
@@ -58,6 +62,7 @@ export interface TrainedProbes {
   readonly outOfFold: readonly OutOfFoldRow[];
 }
 
+/** Called after each part of the work, once it is kept; what it throws breaks the work off. */
 export type OnProgress = (done: number, total: number) => void;
 
 type Kind = keyof Candidates;
@@ -103,7 +108,9 @@ class ProbeTrainer {
   static async create(input: ProbeInput, settings: ProbeSettings, onProgress: OnProgress): Promise<ProbeTrainer> {
     requireBothClasses(labelsOf(input), 2 * settings.folds);
     const texts = input.tasks.map(({ text }) => text);
-    const candidates = await candidatesFor(input.reference, texts, settings.features);
+    const { work } = input;
+    const resumable = work && { work, onPart: () => onProgress(0, partsOf(settings)) };
+    const candidates = await candidatesFor(input.reference, texts, settings.features, resumable);
     return new ProbeTrainer(input, settings, candidates, onProgress);
   }
 
@@ -125,28 +132,33 @@ class ProbeTrainer {
         deriveSeed(seed, 'intervals', 0),
       );
 
-    const ranked = await this.#rank('probe', train, validation);
-    const chosen = ranked.find(({ candidate }) => !taken.has(candidate.name)) ?? ranked[0]!;
-    const { head, logits } = await fitChoice(this.#labels, chosen, [...train, ...validation]);
     const specOf = ({ candidate }: Choice) => features[this.#candidates.probe.indexOf(candidate)]!;
-    const baseline = async (kind: 'length' | 'ngram') => {
-      // Baselines stand beside every member as they are: fitted to all of its training part.
-      const [best] = await this.#rank(kind, whole, validation);
-      const fitted = await fitChoice(this.#labels, best!, [...whole, ...validation]);
-      return { ...choiceOf(best!), heldOut: measure(fitted.logits) };
-    };
+    const { ranked, chosen, head, logits } = await this.#part(`member-${member}-probe`, async () => {
+      const choices = await this.#rank('probe', train, validation);
+      const best = choices.find(({ candidate }) => !taken.has(candidate.name)) ?? choices[0]!;
+      const described = (choice: Choice) => ({ features: specOf(choice), ...choiceOf(choice) });
+      const fitted = await fitChoice(this.#labels, best, [...train, ...validation]);
+      return { ranked: choices.map(described), chosen: described(best), ...fitted };
+    });
+    const baseline = (kind: 'length' | 'ngram') =>
+      this.#part(`member-${member}-${kind}`, async () => {
+        // Baselines stand beside every member as they are: fitted to all of its training part.
+        const [best] = await this.#rank(kind, whole, validation);
+        const fitted = await fitChoice(this.#labels, best!, [...whole, ...validation]);
+        return { ...choiceOf(best!), heldOut: measure(fitted.logits) };
+      });
     const measured: ProbeCard = {
       format: 'propel-probe-1',
       name: `probe-${member}`,
       model: { name: basename(reference.folder), hash: reference.hash },
       domain,
-      features: specOf(chosen),
+      features: chosen.features,
       width: reference.config.width,
       head: chosen.head,
       k,
       band: { min: band.min, max: band.max },
       l2: chosen.l2,
-      candidates: ranked.map((choice) => ({ features: specOf(choice), ...choiceOf(choice) })),
+      candidates: ranked,
       tasks: { train: whole.length, validation: validation.length, test: test.length },
       resampled,
       baseRate: this.#inBand.filter(Boolean).length / this.#inBand.length,
@@ -188,8 +200,10 @@ class ProbeTrainer {
       const train = outside.filter((_, i) => chooses[i] !== 0);
       const validation = outside.filter((_, i) => chooses[i] === 0);
       for (const kind of KINDS) {
-        const [best] = await this.#rank(kind, train, validation);
-        const { logits } = await fitChoice(this.#labels, best!, outside);
+        const { logits } = await this.#part(`fold-${fold}-${kind}`, async () => {
+          const [best] = await this.#rank(kind, train, validation);
+          return fitChoice(this.#labels, best!, outside);
+        });
         for (const row of inside) predicted[kind][row] = logits[row]!;
       }
     }
@@ -203,15 +217,24 @@ class ProbeTrainer {
   }
 
   async #rank(kind: Kind, train: readonly number[], validation: readonly number[]): Promise<Choice[]> {
-    const { head, l2, members, folds } = this.#settings;
+    const { head, l2 } = this.#settings;
     // A baseline may also be a plain logistic: it gets the better of the two.
     const heads: HeadKind[] = kind === 'probe' || head === 'band' ? [head] : [head, 'band'];
-    const choices = await rankChoices(this.#labels, this.#candidates[kind], heads, l2, { train, validation });
-    this.#onProgress(++this.#done, 3 * (members + folds));
+    return rankChoices(this.#labels, this.#candidates[kind], heads, l2, { train, validation });
+  }
+
+  /** A part of the work: done before, or now. */
+  async #part<Value extends object>(name: string, run: () => Promise<Value>): Promise<Value> {
+    const value = await keptPart(this.#input.work, name, run);
+    this.#onProgress(++this.#done, partsOf(this.#settings));
     // Let timers and signals have their turn.
     await setImmediate();
-    return choices;
+    return value;
   }
+}
+
+function partsOf({ members, folds }: ProbeSettings): number {
+  return KINDS.length * (members + folds);
 }
 
 function labelsOf({ tasks, k, band }: ProbeInput): Labels {

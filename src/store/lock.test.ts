@@ -47,6 +47,19 @@ test('one lock a folder', () => {
 });
 
 describe('a lock of another process', () => {
+  test('what a process that was killed at it has left goes with the next lock; what a live one has stays', async () => {
+    const owner = (pid: number): string => JSON.stringify({ pid, started: null, host: hostname() });
+    writeFileSync(join(folder, `propel.lock.${other.pid}`), owner(other.pid!));
+    writeFileSync(join(folder, 'notes.stale.1'), 'mine');
+    lockRunFolder(folder).release();
+    expect(readdirSync(folder).sort()).toEqual(['notes.stale.1', `propel.lock.${other.pid}`]);
+    await end(other);
+    writeFileSync(join(folder, `propel.lock.stale.${other.pid}`), owner(other.pid!));
+    writeFileSync(join(folder, `propel.lock.${other.pid}`), '{"pi');
+    lockRunFolder(folder).release();
+    expect(readdirSync(folder)).toEqual(['notes.stale.1']);
+  });
+
   test('holds while the process lives', () => {
     writeLock({ pid: other.pid, started: null, host: hostname() });
     expect(() => lockRunFolder(folder)).toThrow(`is in use by process ${other.pid}; wait for it or stop it`);

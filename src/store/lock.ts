@@ -1,7 +1,7 @@
 /** One lock a run folder: a file with its owner's process, taken over when that process is gone. */
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { RunError } from '../errors.js';
 import { withStoreErrors } from './sqlite-errors.js';
 
@@ -70,6 +70,7 @@ export function lockFile(path: string): RunLock | HeldLock {
       if (owner !== null && isAlive(owner)) return { owner };
       removeStale(path, held);
     }
+    removeLeftovers(path);
     return {
       release: () => {
         if (read(path) === ownText) rmSync(path, { force: true });
@@ -104,6 +105,18 @@ function removeStale(path: string, stale: string): void {
   }
   if (read(moved) !== stale) linkSync(moved, path);
   rmSync(moved, { force: true });
+}
+
+/** Remove what processes that were killed while they took or tried for the lock have left beside it. */
+function removeLeftovers(path: string): void {
+  const folder = dirname(path);
+  for (const name of readdirSync(folder)) {
+    const pid = name.startsWith(`${basename(path)}.`) && /\.(?:stale\.)?(\d+)$/.exec(name)?.[1];
+    if (!pid) continue;
+    const file = join(folder, name);
+    const owner = parse(read(file) ?? '') ?? { pid: Number(pid), started: null, host: hostname() };
+    if (!isAlive(owner)) rmSync(file, { force: true });
+  }
 }
 
 function read(path: string): string | null {
