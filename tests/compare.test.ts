@@ -25,6 +25,7 @@ train: { steps: 4, batch: 8, checkpointEvery: 2 }
 arms:
   base: { reward: none }
   propel: { reward: probe }
+  propel-wco: null
 evaluate: { generations: 20, batch: 10, rescoreEvery: 0 }
 `;
 writeFileSync(join(folder, 'small.yaml'), SMALL);
@@ -200,13 +201,17 @@ describe('bad input ends with code 2 and one line, and makes no folder', () => {
     expect(refusal('orphan.yaml')).toMatch(/orphan\.yaml:1: extends: nowhere\.yaml does not exist; give a path from /);
     writeFileSync(join(folder, 'one.yaml'), 'extends: two.yaml\n');
     writeFileSync(join(folder, 'two.yaml'), 'extends: one.yaml\n');
-    expect(refusal('one.yaml')).toMatch(/two\.yaml: extends: a circle, .*; take one 'extends' out$/);
+    expect(refusal('one.yaml')).toMatch(/two\.yaml:1: extends: a circle, .*; take one 'extends' out$/);
   });
 
   it('a fault is told of the file that holds it', () => {
     writeFileSync(join(folder, 'faulty.yaml'), 'extends: small.yaml\ntrain: { stepz: 3 }\n');
-    expect(refusal('faulty.yaml')).toBe(`${join(folder, 'faulty.yaml')}: unknown key train.stepz${MANY}`);
+    expect(refusal('faulty.yaml')).toBe(
+      `${join(folder, 'faulty.yaml')}:2: unknown key train.stepz; did you mean steps?${MANY}`,
+    );
     writeFileSync(join(folder, 'child.yaml'), 'extends: faulty.yaml\nname: child\n');
-    expect(refusal('child.yaml')).toBe(`${join(folder, 'faulty.yaml')}: unknown key train.stepz${MANY}`);
+    expect(refusal('child.yaml')).toBe(
+      `${join(folder, 'faulty.yaml')}:2: unknown key train.stepz; did you mean steps?${MANY}`,
+    );
   });
 });

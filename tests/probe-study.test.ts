@@ -12,7 +12,7 @@ import { RunStore } from '../src/store/store.js';
 import { errorLine, propelIn, sets, temporaryFolder } from './propel-process.js';
 
 const folder = temporaryFolder();
-const SHORT = sets({ 'label.tasks': 150, 'label.batch': 64, 'probe.l2': [0.03, 0.1] });
+const SHORT = sets({ 'label.tasks': 220, 'label.batch': 64, 'probe.l2': [0.03, 0.1] });
 
 function propel(args: readonly string[]): string {
   const { code, stdout, stderr } = propelIn(folder, args);
@@ -237,7 +237,7 @@ describe('a study of probes', () => {
   it('compares layers, poolings, heads and numbers of labels, and changes nothing of the run', () => {
     const before = dump('own');
     const study = JSON.parse(
-      propel([...command, '--json', '--layers', '0,3', '--label-counts', '100']),
+      propel([...command, '--json', '--layers', '0,3', '--label-counts', '130']),
     ) as StudySummary;
     expect(dump('own')).toEqual(before);
     expect(JSON.parse(readFileSync(join(folder, 'own', 'probe-study.json'), 'utf8'))).toEqual(study);
@@ -245,16 +245,16 @@ describe('a study of probes', () => {
 
     const { train, validation, test } = study.tasks;
     expect(train + validation + test).toBe(exported.length);
-    expect(study.curve.map(({ labels }) => labels)).toEqual([100, train + validation]);
+    expect(study.curve.map(({ labels }) => labels)).toEqual([130, train + validation]);
     // Two layers three ways, the first one's mean beside the last of layer 3, and the configuration's three; three heads; baselines.
-    expect(study.rows.filter(({ labels }) => labels === 100)).toHaveLength((2 * 3 + 1 + 3) * 3 + 2 * 3);
+    expect(study.rows.filter(({ labels }) => labels === 130)).toHaveLength((2 * 3 + 1 + 3) * 3 + 2 * 3);
     expect(study.yaml).toMatch(/^probe:\n {2}head: \w+\n {2}features:\n {4}- \[\{ layer: \d, pooling: \w+ \}/);
   }, 300_000);
 
   it('prints the choice and the settings for it', () => {
-    const printed = propel([...command, '--layers', '3', '--label-counts', '100']);
+    const printed = propel([...command, '--layers', '3', '--label-counts', '130']);
     expect(printed).toMatch(/to train on what was chosen(, write into the configuration| all the same)/);
-    expect(printed).toMatch(/^100 labels +\d+ /m);
+    expect(printed).toMatch(/^130 labels +\d+ /m);
   }, 300_000);
 
   it('needs labels that are there and come from the same settings', () => {
