@@ -1,4 +1,5 @@
 /** A run whose solver is an endpoint: broken off when the endpoint fails, it goes on and pays for no finished batch again. */
+import { existsSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { readFileSync } from 'node:fs';
@@ -109,9 +110,8 @@ it('stops when nearly all answers are empty, and says what to do', async () => {
   const { code, stderr } = await small(server, 'empty');
   expect(code).toBe(1);
   expect(stderr).toMatch(/^propel: the solver's endpoint http.* answers nothing: of \d+ attempts \d+ are empty\. .*$/m);
-  const store = RunStore.read(join(folder, 'empty'));
-  expect(store.labelledTasks({ phase: 'label' })).toEqual([]);
-  store.close();
+  // Nothing came of the start, so nothing is left of it.
+  expect(existsSync(join(folder, 'empty'))).toBe(false);
 }, 120_000);
 
 it('takes the reasoning where it holds the whole output, shows what is empty, and lets no token count end it', async () => {
