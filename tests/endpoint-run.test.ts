@@ -1,8 +1,7 @@
 /** A run whose solver is an endpoint: broken off when the endpoint fails, it goes on and pays for no finished batch again. */
-import { existsSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { Results } from '../src/report/results.js';
 import { RunStore } from '../src/store/store.js';
 import { startChatServer, type ChatServer, type Choice, type Reply } from './chat-server.js';
