@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { SHARED_SOURCES } from '../python-sources.js';
 import { describeFault, within, type Docker } from './daemon.js';
 import { LABEL } from './owner.js';
 
@@ -24,17 +25,6 @@ export interface SandboxImage {
 
 const REGISTRY_IMAGE = 'python:3.12-slim';
 const BASE_LABEL = 'propel.base';
-/** Shared with the embedded sandbox. */
-const SHARED_SOURCES = [
-  'syntax.py',
-  'operations.py',
-  'dependence.py',
-  'facts.py',
-  'host.py',
-  'standard_library.py',
-  'policy.py',
-  'runner.py',
-];
 const CALL_TIMEOUT_MS = 30_000;
 const PULL_TIMEOUT_MS = 300_000;
 const BUILD_TIMEOUT_MS = 600_000;

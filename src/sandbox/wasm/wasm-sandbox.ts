@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { failedPass, runPasses, VARIANTS, type PassReply } from '../passes.js';
+import { SHARED_SOURCES } from '../python-sources.js';
 import {
   DEFAULT_LIMITS,
   SandboxError,
@@ -26,18 +27,7 @@ export interface WasmSandboxOptions {
   readonly limits?: Partial<Limits>;
 }
 
-/** One script, in this order; a container's last part is its own. */
-const PYTHON_SOURCES = [
-  'syntax.py',
-  'operations.py',
-  'dependence.py',
-  'facts.py',
-  'host.py',
-  'standard_library.py',
-  'policy.py',
-  'runner.py',
-  'wasm_boot.py',
-];
+const PYTHON_SOURCES = [...SHARED_SOURCES, 'wasm_boot.py'];
 const OWN_IMPORT = /^from (?:syntax|operations|dependence) import .*\n/gm;
 /** Below this CPython itself does not boot. */
 const MIN_MEMORY_MIB = 32;
