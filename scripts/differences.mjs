@@ -68,10 +68,12 @@ const BINARY = '+ - * / // % ** @ << >> & | ^ < <= > >= == != in is and or'.spli
 /** What is listed in differences.ts, as it shows here: what was asked, or what came out. */
 const LISTED = [
   // A version's own checks of arguments, and its reprs.
-  /\b(randrange|expovariate|splitlines|sample|IOBase|BufferedIOBase|TextIOBase|RawIOBase)\(/,
+  /\b(randrange|expovariate|splitlines|sample|IOBase|BufferedIOBase|TextIOBase|RawIOBase|IncrementalNewlineDecoder)\(/,
   /\benum\.\w*\(/,
   /OrderedDict|ParamSpec|slice\(|get_cache_token/,
-  /\bsum\(|fsum|\bhash\(|sizeof|get_ident/,
+  /\bsum\(|fsum|\bhash\(|sizeof|get_ident|getallocatedblocks/,
+  // Numbers of system errors, which choose an exception's kind.
+  /OSError|os\.error|strerror/,
   // A word's size: of an index, and of the hashes that order a set.
   /OverflowError/,
   /\{[^}]*\d\.\d/,

@@ -123,6 +123,12 @@ const OWN: readonly Case[] = [
     repr('1'),
   ),
   attack(
+    'a clock that is none',
+    'import time\ndef f(): return time.clock_gettime(-1)',
+    fails('runtime_error', 'OSError: [Errno 22]'),
+  ),
+  attack('a walk that takes no step', 'import os\ndef f(): return type(os.walk("/")).__name__', FORBIDDEN),
+  attack(
     'a module loaded again, and no clock',
     'import sys\ndel sys.modules["decimal"]\nimport decimal\ndef f(): return decimal.Decimal(1)',
     repr("Decimal('1')"),

@@ -72,6 +72,8 @@ def close_host(refuse):
     posix.getcwd, posix.getcwdb = lambda: '/', lambda: b'/'
     posix.environ.clear()
     os.environ.clear()
+    # A generator in some versions, which says nothing before its first step.
+    os.walk = refusing('walk')
     replaced = {name: refusing(name) for name in _REFUSED} | dict.fromkeys(_FINDS_NOTHING, finds_nothing)
     for name, function in replaced.items():
         setattr(posix, name, function)
@@ -82,6 +84,10 @@ def close_host(refuse):
     for name in ('supports_dir_fd', 'supports_effective_ids', 'supports_fd', 'supports_follow_symlinks'):
         setattr(os, name, set())
     os.__all__ = sorted(name for name in os.__all__ if hasattr(os, name))
+    # A clock that is none is a wild address to some C libraries.
+    clocks = (time.CLOCK_REALTIME, time.CLOCK_MONOTONIC)
+    for name in ('clock_gettime', 'clock_gettime_ns', 'clock_getres'):
+        setattr(time, name, _of_clocks(clocks, getattr(time, name)))
     threads = [sys.modules[name] for name in ('_thread', 'threading') if name in sys.modules]
     for module, names in ((os, _OF_SOME_SYSTEMS), (time, _CLOCKS), (sys, _LOADING), *((each, _THREADS) for each in threads)):
         for name in names:
@@ -89,6 +95,14 @@ def close_host(refuse):
                 delattr(module, name)
     # How an interpreter was started holds what tells one pass over a program from another.
     sys.argv, sys.orig_argv, sys.executable, sys._base_executable = ['-c'], ['python', '-S', '-s', '-B', '-c'], '', ''
+
+
+def _of_clocks(clocks, function):
+    def of_clock(clk_id, /):
+        if clk_id not in clocks:
+            raise OSError(22, 'Invalid argument')
+        return function(clk_id)
+    return of_clock
 
 
 def arrange_memory(shift):
