@@ -7,5 +7,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    // What runs of tests took is nothing to remember.
+    env: { PROPEL_CACHE: '' },
   },
 });

@@ -9,6 +9,7 @@ import type { Plan } from '../src/pipeline/plan.js';
 import { parseConfig } from '../src/lm/config.js';
 import { planModels } from '../src/pipeline/plan-models.js';
 import type { GivenConfigs } from '../src/pipeline/plan-models.js';
+import { RunStore } from '../src/store/store.js';
 import { errorLine, PACKAGE, propelIn, temporaryFolder } from './propel-process.js';
 import { QWEN_3B, QWEN_7B } from './qwen-configs.js';
 
@@ -214,6 +215,25 @@ describe('the command', () => {
     );
     expect(stdout).toMatch(/ {2}update: [\d.]+ GiB for 1 sequence of [\d,]+ tokens \(weights 5\.7 GiB, /);
     expect(stdout).toMatch(/\nMemory: [\d.]+ GiB \(.*\); of 131\.3 GiB: fits\n/);
+  });
+
+  it('rests on the last run like it, as far as that has come', LONG, () => {
+    const here = temporaryFolder();
+    process.env['PROPEL_CACHE'] = join(here, 'cache');
+    try {
+      const small = ['--set', 'label={tasks: 20, batch: 32}', '--set', 'engine.threads=1'];
+      expect(propelIn(here, ['label', '--out', 'run', ...small]).code).toBe(0);
+      const { time, phases } = JSON.parse(propelIn(here, ['plan', '--json', ...small]).stdout) as Plan;
+      expect(time.basis).toMatch(
+        /^the last run like it on this machine \(azr-micro, [\d-]{10}\), and train-probe, train-generator, evaluate, re-score by a timing/,
+      );
+      const store = RunStore.read(join(here, 'run'));
+      const [taken, wrote] = [store.secondsOf('label', ''), store.countTasks({ phase: 'label' })];
+      store.close();
+      expect(phases[0]!.seconds).toBeCloseTo((taken / wrote) * phases[0]!.generations, 6);
+    } finally {
+      process.env['PROPEL_CACHE'] = '';
+    }
   });
 
   it('refuses a config.json of a model that nobody named', LONG, () => {

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { plan } from '../pipeline/plan.js';
-import type { Plan, PlanModel, PlanPhase } from '../pipeline/plan.js';
+import type { Busy, Plan, PlanModel, PlanPhase } from '../pipeline/plan.js';
 import { memorySize, sizeText as size } from '../pipeline/memory-size.js';
 import type { ModelMemory, RunMemory, UseMemory } from '../pipeline/plan-memory.js';
 import type { GivenConfigs } from '../pipeline/plan-models.js';
@@ -23,10 +23,17 @@ interface Flags {
 
 const HELP = `
 Nothing is downloaded, no model runs and nothing is written. Figures are estimates for the longest texts (memory) and for expected ones
-(work and time). Time rests on a few seconds' timing of products, operators and sandbox on this machine, or with --like on a run that was
-made here with the same models. A model that is not here is planned by the config.json that is given, else by its published sizes where they
-are known (Qwen2.5, Qwen3, Llama 3.1 to 3.3, Mistral v0.3, SmolLM2); the plan says what it assumed. Without --memory the budget is the configuration's, where
-engine.memory is a size; the batches of its models are then shown as the run cuts them.
+(work and time).
+
+Time rests on the last run on this machine with the same models and settings, numbers of steps, tasks and generations aside; where there
+is none, on a few seconds' timing of products, operators and sandbox, of which other programs' time is taken out; with --like on a run of
+the same models, engine and sandbox. What runs took is kept in PROPEL_CACHE (default: ~/.cache/propel; empty: nothing is kept).
+
+A model that is not here is planned by the config.json that is given, else by its published sizes where they are known (Qwen2.5, Qwen3,
+Llama 3.1 to 3.3, Mistral v0.3, SmolLM2); the plan says what it assumed.
+
+Without --memory the budget is the configuration's, where engine.memory is a size; the batches of its models are then shown as the run
+cuts them.
 
 Examples:
   $ propel plan
@@ -106,7 +113,14 @@ function describe({ name, models, expected, phases, totals, time, memory }: Plan
       ],
     ]),
     `Time by ${time.basis}${time.uncounted.length > 0 ? `; not counted: ${time.uncounted.join(', ')}` : ''}`,
+    ...(time.busy === null ? [] : [describeBusy(time.busy)]),
   ];
+}
+
+function describeBusy({ when, what }: Busy): string {
+  return when === 'now'
+    ? `The machine is busy, ${what}: times are those of a quiet one, and a run takes longer while it stays so`
+    : `The machine was busy during that run, ${what}: on a quiet one a run takes less`;
 }
 
 function allTokens(tokens: PlanPhase['tokens']): number {

@@ -17,6 +17,7 @@ const MACHINE: MachineRates = {
     [512, 512e-9],
   ]),
   secondsPerOperator: 1e-5,
+  processorShare: 1,
 };
 const EXPECTED = {
   validity: { label: 1, train: 1, evaluate: 1 },

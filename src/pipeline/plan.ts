@@ -1,4 +1,5 @@
 /** What a configuration will take before any of it runs: models, memory, work, time. Nothing is downloaded and nothing is written. */
+import { availableParallelism, loadavg } from 'node:os';
 import { basename } from 'node:path';
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
@@ -30,6 +31,11 @@ import { planWork, tokensOf } from './plan-work.js';
 import type { Expectations, PlannedTokens, Work } from './plan-work.js';
 import { answerRefusal, writingRefusal } from './positions.js';
 import type { ProgressFactory } from './progress.js';
+import { rememberedRun } from './remembered-rates.js';
+import type { RememberedRun } from './remembered-rates.js';
+
+/** Of the processors that a timing asks for, what it gets on a machine that does nothing else. */
+const QUIET_SHARE = 0.75;
 
 export interface PlanOptions {
   readonly config: Config;
@@ -68,6 +74,13 @@ export interface PlanPhase extends Work {
   readonly seconds: number | null;
 }
 
+/** That other programs keep the machine busy, now or during the run that the rates are of; null for a quiet one, and where nobody looked. */
+export interface Busy {
+  readonly when: 'now' | 'then';
+  /** `load 9.4 on 2 processors`. */
+  readonly what: string;
+}
+
 /** `propel plan --json`. */
 export interface Plan {
   readonly name: string;
@@ -84,7 +97,11 @@ export interface Plan {
     /** Of the phases that the basis says something of. */
     readonly seconds: number | null;
   };
-  readonly time: { readonly basis: string; readonly uncounted: readonly string[] };
+  readonly time: {
+    readonly basis: string;
+    readonly uncounted: readonly string[];
+    readonly busy: Busy | null;
+  };
   readonly memory: RunMemory & {
     /** Where the weights alone pass the budget: what takes how much, and what would help. */
     readonly problem: string | null;
@@ -96,10 +113,11 @@ export async function plan(options: PlanOptions): Promise<Plan> {
   const models = await planModels(config, options.modelConfigs);
   const tokenizerOf = (setting: string) => models.find(({ settings }) => settings.includes(setting))?.tokenizer ?? null;
   const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
-  const basis = like === null ? null : runBasis(like, config, tokenizerOf('models.solver'));
+  const basis = like === null ? rememberedRun(config) : runBasis(like, config, tokenizerOf('models.solver'));
   const expected = expectations(config, domain, basis, tokenizerOf);
-  const estimate = basis ? likeRun(config, like!, basis) : await onThisMachine(options, models, domain, expected);
-  const phases = planWork(config, expected).map((work) => ({
+  const works = planWork(config, expected);
+  const estimate = await estimateOf(options, works, basis, () => onThisMachine(options, models, domain, expected));
+  const phases = works.map((work) => ({
     ...work,
     tokens: tokensOf(config, work, expected),
     seconds: estimate.seconds(work),
@@ -111,7 +129,7 @@ export async function plan(options: PlanOptions): Promise<Plan> {
     expected,
     phases,
     totals: totalsOf(phases),
-    time: { basis: estimate.basis, uncounted: estimate.uncounted },
+    time: { basis: estimate.basis, uncounted: estimate.uncounted, busy: estimate.busy },
     memory: { ...runMemory, problem: weightsAlone(config, models, runMemory) },
   };
 }
@@ -119,11 +137,40 @@ export async function plan(options: PlanOptions): Promise<Plan> {
 interface Estimate {
   readonly basis: string;
   readonly uncounted: readonly string[];
+  readonly busy: Busy | null;
   readonly seconds: (work: Work) => number | null;
 }
 
-function likeRun(config: Config, folder: string, { rates }: RunBasis): Estimate {
-  return { basis: `rates of ${folder}`, uncounted: [], seconds: (work) => secondsLikeRun(config, work, rates) };
+/** By the run that is named, else by the last one like it, what that has not done by a timing; else by a timing alone. */
+async function estimateOf(
+  { config, like }: PlanOptions,
+  works: readonly Work[],
+  basis: RunBasis | RememberedRun | null,
+  timing: () => Promise<Estimate>,
+): Promise<Estimate> {
+  if (basis === null) return timing();
+  const seconds = (work: Work): number | null => secondsLikeRun(config, work, basis.rates);
+  if (!('at' in basis)) return { basis: `rates of ${like}`, uncounted: [], busy: null, seconds };
+  const { name, at, load, processors } = basis;
+  const last = `the last run like it on this machine (${name}, ${at.slice(0, 10)})`;
+  const busy: Busy | null = isBusy(load, processors) ? { when: 'then', what: loadText(load, processors) } : null;
+  const known = works.filter((work) => seconds(work) !== null);
+  if (known.length === works.length) return { basis: last, uncounted: [], busy, seconds };
+  const timed = await timing();
+  const phases = [...new Set(works.filter((work) => seconds(work) === null).map(({ phase }) => phase))];
+  return {
+    basis: `${last}, and ${phases.join(', ')} by ${timed.basis}`,
+    uncounted: timed.uncounted,
+    busy: busy ?? timed.busy,
+    seconds: (work) => seconds(work) ?? timed.seconds(work),
+  };
+}
+
+const loadText = (load: number, processors: number): string => `load ${load.toFixed(1)} on ${processors} processors`;
+
+/** More processes that want to run than processors, by a margin for what a plan itself is. */
+function isBusy(load: number, processors: number): boolean {
+  return load > processors + 1;
 }
 
 async function onThisMachine(
@@ -136,7 +183,7 @@ async function onThisMachine(
   const [policy, reference] = [configOf('models.policy'), configOf('models.reference')];
   const solver = configOf('models.solver');
   if (!policy || !reference || (config.models.solver !== null && !solver)) {
-    return { basis: 'none: a model is unknown', uncounted: [], seconds: () => null };
+    return { basis: 'none: a model is unknown', uncounted: [], busy: null, seconds: () => null };
   }
   const machine = await timeMachine(config);
   const sandbox = await timeSandbox(config, domain, progress);
@@ -149,8 +196,17 @@ async function onThisMachine(
       ...(sandbox === null ? ['the sandbox, which cannot start'] : []),
       'fitting the probe',
     ],
+    busy: busyNow(machine),
     seconds: (work) => secondsOnMachine(config, work, expected, timed, machine, sandbox ?? none),
   };
+}
+
+/** What else the machine does now, by its load or by what it kept from the timing; null for a quiet one. */
+function busyNow({ processorShare }: MachineRates): Busy | null {
+  const [load, processors] = [loadavg()[0]!, availableParallelism()];
+  if (!isBusy(load, processors) && processorShare >= QUIET_SHARE) return null;
+  const got = `the timing got ${Math.round(100 * processorShare)}% of what it asked for`;
+  return { when: 'now', what: `${loadText(load, processors)}, ${got}` };
 }
 
 /** With the provider of the configuration; where that is not here, as of a plan for another machine, with cpu. */

@@ -1,6 +1,7 @@
 /** The whole of a run: label → train-probe → train-generator → evaluate → report; the first two where an arm learns its reward from labels. */
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
+import { Tokenizer } from '../lm/tokenizer.js';
 import type { Results } from '../report/results.js';
 import { DATABASE_FILE } from '../store/database.js';
 import { isThere } from '../store/files.js';
@@ -10,11 +11,14 @@ import { phasesNeeded } from './config.js';
 import type { Config } from './config.js';
 import { evaluate } from './evaluate.js';
 import { label } from './label.js';
+import { modelFolders } from './model-folders.js';
+import { basisOf } from './plan-rates.js';
+import { rememberRates, remembersRates } from './remembered-rates.js';
 import { report } from './report.js';
 import { trainGenerator } from './train-generator.js';
 import { trainProbe } from './train-probe.js';
 import { checkModels } from './preflight.js';
-import { Workspace } from './workspace.js';
+import { Stopped, Workspace } from './workspace.js';
 import type { RunOptions } from './workspace.js';
 
 /** Run all phases that are not done, and write the report. @throws Stopped when the user asks to stop. */
@@ -41,11 +45,20 @@ export async function inWorkspace<Result>(
   try {
     result = await work(workspace);
   } catch (error) {
+    if (error instanceof Stopped) await remember(workspace);
     await workspace.close(true);
     throw error;
   }
+  await remember(workspace);
   await workspace.close();
   return result;
+}
+
+/** Keep what the phases took, for the plans of runs like this one. */
+async function remember({ config, store }: Workspace): Promise<void> {
+  if (!remembersRates()) return;
+  const { solver } = modelFolders(config);
+  rememberRates(config, basisOf(store, config, solver === null ? null : await Tokenizer.open(solver)));
 }
 
 /**
