@@ -13,7 +13,7 @@ const folder = temporaryFolder();
 
 /** Every phase, some seconds. */
 const SHORT = sets({
-  'label.tasks': 90,
+  'label.tasks': 150,
   'label.batch': 64,
   'train.steps': 2,
   'train.batch': 24,
