@@ -97,7 +97,7 @@ export function rememberedRun(config: Config): RememberedRun | null {
     load,
     processors,
     rates: { ...others, training: new Map(Object.entries(training)) },
-    expected: expected as RunBasis['expected'],
+    expected,
   };
 }
 
