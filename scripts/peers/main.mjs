@@ -12,8 +12,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { TRAINERS } from './trainers.mjs';
+import { TRANSFORMERS } from './transformers.mjs';
 
-const PARTS = [...TRAINERS];
+/** The peer could not be had. */
+class NotRun extends Error {}
+
+const PARTS = [...TRANSFORMERS, ...TRAINERS];
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
@@ -116,6 +120,3 @@ function ask(python, [file, ...args], cwd) {
     });
   });
 }
-
-/** The peer could not be had. */
-class NotRun extends Error {}
