@@ -1,6 +1,7 @@
 """
 Tiny random decoders with odd configurations, and transformers' logits of them.
     decoders.py make FOLDER COUNT SEED      FOLDER/case-N: config.json, model.safetensors, changes.json
+    decoders.py adapters FOLDER COUNT SEED  FOLDER/case-N/{base,adapter} and logits.bin: PEFT's adapters with odd settings, and the logits with them
     decoders.py logits FOLDER ASKED.json    ASKED: {case: length}; logits.bin in each, float32 [1, length, vocabulary]; one line of JSON
 """
 
@@ -175,8 +176,71 @@ def logits(folder, asked):
     return said
 
 
+def adapter_settings(draw):
+    """LoRA as people set it."""
+    changes = {
+        "rank": dict(r=draw.choice([2, 4]), lora_alpha=draw.choice([4, 9])),
+        "use_rslora": dict(use_rslora=True),
+        "use_dora": dict(use_dora=True),
+        "rank_pattern": dict(rank_pattern={"q_proj": 6}),
+        "alpha_pattern": dict(alpha_pattern={"o_proj": 40}),
+        "init": dict(init_lora_weights=draw.choice([True, False, "gaussian", "pissa", "olora", "orthogonal", "pissa_niter_4"])),
+        "targets": dict(target_modules=draw.choice(["all-linear", ".*(o_proj|down_proj)", ["self_attn.o_proj"], ["o_proj"], ["down_proj", "o_proj"]])),
+        "bias": dict(bias=draw.choice(["all", "lora_only"])),
+        "modules_to_save": dict(modules_to_save=["lm_head"]),
+        "some layers": dict(layers_to_transform=[0]),
+        "alora": dict(alora_invocation_tokens=[3, 5]),
+        "lora_bias": dict(lora_bias=True),
+        "layer_replication": dict(layer_replication=[[0, 2], [0, 2]]),
+        "exclude": dict(exclude_modules=["down_proj"], target_modules=["down_proj", "o_proj"]),
+        "dropout": dict(lora_dropout=0.3),
+    }
+    chosen = draw.sample(list(changes), draw.choice([1, 1, 2, 3]))
+    settings = {"r": 4, "lora_alpha": 8, "target_modules": ["o_proj"], "task_type": "CAUSAL_LM"}
+    for name in chosen:
+        settings.update(changes[name])
+    return settings, chosen
+
+
+def adapters(folder, count, seed):
+    from peft import LoraConfig, PeftModel, get_peft_model
+
+    for index in range(count):
+        draw = random.Random(f"adapter {seed} {index}")
+        family = list(FAMILIES)[index % len(FAMILIES)]
+        place, root = os.path.join(folder, f"case-{index}", "base"), os.path.join(folder, f"case-{index}")
+        os.makedirs(place)
+        with open(os.path.join(place, "config.json"), "w") as out:
+            json.dump(base(family, draw), out)
+        settings, chosen = adapter_settings(draw)
+        with open(os.path.join(root, "changes.json"), "w") as out:
+            json.dump({"family": family, "changes": chosen, "settings": settings}, out)
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(place))
+        state = random_weights(model, index)
+        save_file(state, os.path.join(place, "model.safetensors"), metadata={"format": "pt"})
+        read = lambda: AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32, attn_implementation="eager").eval()
+        try:
+            trained = get_peft_model(read(), LoraConfig(**settings))
+            generator = torch.Generator().manual_seed(index)
+            for name, weight in trained.named_parameters():
+                if "lora_" in name or "modules_to_save" in name:
+                    weight.data = 0.3 * torch.randn(weight.shape, generator=generator)
+            trained.save_pretrained(os.path.join(root, "adapter"))
+            with torch.no_grad():
+                out = PeftModel.from_pretrained(read(), os.path.join(root, "adapter")).eval()(ids(TOKENS)).logits
+        except Exception as error:
+            with open(os.path.join(root, "peer.txt"), "w") as file:
+                file.write(f"{type(error).__name__}: {error}"[:300])
+            continue
+        with open(os.path.join(root, "logits.bin"), "wb") as file:
+            file.write(out.contiguous().numpy().tobytes())
+
+
 torch.set_num_threads(1)
-if sys.argv[1] == "make":
+if sys.argv[1] == "adapters":
+    adapters(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    print(json.dumps({"ids": ids(TOKENS)[0].tolist()}))
+elif sys.argv[1] == "make":
     make(sys.argv[2], int(sys.argv[3]), sys.argv[4])
     print(json.dumps({"ids": ids(TOKENS)[0].tolist()}))
 else:

@@ -12,12 +12,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { TRAINERS } from './trainers.mjs';
-import { TRANSFORMERS } from './transformers.mjs';
+import { PEFT, TRANSFORMERS } from './transformers.mjs';
 
 /** The peer could not be had. */
 class NotRun extends Error {}
 
-const PARTS = [...TRANSFORMERS, ...TRAINERS];
+const PARTS = [...TRANSFORMERS, ...PEFT, ...TRAINERS];
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
