@@ -98,7 +98,7 @@ Examples:
     .addHelpText(
       'after',
       `
-Reads F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K of Llama, Mistral, Qwen 2 and 3 and Phi 3,
+Reads F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K of Llama, Mistral, Qwen 2 and 3, Phi 3 and Gemma 3,
 with the tokenizer and the chat template. What is not known is refused by name, before anything is written.
 
 Examples:

@@ -2,7 +2,7 @@
 import { inOneLine } from '../../errors.js';
 import type { Metadata } from './metadata.js';
 import type { GgufFile, GgufTensor } from './reader.js';
-import { readRopeScaling, ROPE_TENSORS } from './rope.js';
+import { present, readRopeScaling, ROPE_TENSORS } from './rope.js';
 import type { RowOrder } from './weights.js';
 
 /** What sets an architecture's files apart. */
@@ -220,6 +220,8 @@ function configOf(
     tie_word_embeddings: !weights.has('lm_head.weight'),
     rope_theta: theta,
     ...(scaling ? { rope_scaling: scaling } : {}),
+    // Phi-3's place for it, which counts before the scaling's own.
+    ...present('original_max_position_embeddings', scaling?.['original_max_position_embeddings']),
     ...(rotated === headDim ? {} : { partial_rotary_factor: rotated / headDim }),
   };
   const hasBias = weights.has('model.layers.0.self_attn.q_proj.bias');

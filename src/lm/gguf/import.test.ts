@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { f32Bytes, ggufFile, LLAMA, LLAMA_TENSORS, PIECE_COUNT, PIECES } from '../../../scripts/fuzz/seeds/gguf.mjs';
 import type { GgufTensorData, GgufValue } from '../../../scripts/fuzz/seeds/gguf.mjs';
-import { randomWeights, temporaryFolder, TINY_LLAMA, TINY_QWEN2 } from '../../../tests/tiny-checkpoint.js';
+import { randomWeights, temporaryFolder, TINY_GEMMA3, TINY_LLAMA, TINY_QWEN2 } from '../../../tests/tiny-checkpoint.js';
 import type { Tensor } from '../../onnx/session.js';
 import { openCheckpoint, readWeights } from '../checkpoint.js';
 import type { DecoderConfig } from '../config.js';
@@ -31,6 +31,8 @@ function settings(name: string, c: DecoderConfig): Metadata {
     [`${name}.context_length`]: ['u32', c.maxPositions],
     [`${name}.rope.freq_base`]: ['f32', c.ropeTheta],
     [`${name}.attention.layer_norm_rms_epsilon`]: ['f32', c.epsilon],
+    ...(c.slidingWindow ? { [`${name}.attention.sliding_window`]: ['u32', c.slidingWindow.positions] as const } : {}),
+    ...(c.rotatedDim ? { [`${name}.rope.dimension_count`]: ['u32', c.rotatedDim] as const } : {}),
     ...PIECES,
   };
 }
@@ -52,6 +54,13 @@ const NAMES: Readonly<Record<string, string>> = {
   'mlp.up_proj': 'ffn_up',
   'mlp.gate_up_proj': 'ffn_up',
   'mlp.down_proj': 'ffn_down',
+};
+
+const GEMMA_NAMES: Readonly<Record<string, string>> = {
+  ...NAMES,
+  post_attention_layernorm: 'post_attention_norm',
+  pre_feedforward_layernorm: 'ffn_norm',
+  post_feedforward_layernorm: 'post_ffw_norm',
 };
 
 /** The converter's own words: reshape(heads, 2, rows / heads / 2, …).swapaxes(1, 2). */
@@ -76,7 +85,9 @@ function tensorsOf(name: string, c: DecoderConfig, weights: ReadonlyMap<string, 
     const [, layer, module, kind] = /^(?:model\.layers\.(\d+)\.)?(.*)\.(weight|bias)$/.exec(weight)!;
     const heads = module === 'self_attn.q_proj' ? c.heads : module === 'self_attn.k_proj' ? c.kvHeads : null;
     const values = name === 'llama' && heads !== null ? permuted(tensor, heads) : Float32Array.from(tensor.data);
-    const own = `${NAMES[module!]}.${kind}`;
+    const isGemma = name === 'gemma3';
+    if (isGemma && weight.endsWith('norm.weight')) values.forEach((x, i) => (values[i] = x + 1));
+    const own = `${(isGemma ? GEMMA_NAMES : NAMES)[module!]}.${kind}`;
     return {
       name: layer === undefined ? own : `blk.${layer}.${own}`,
       shape: tensor.shape,
@@ -99,6 +110,21 @@ const QWEN2: DecoderConfig = { ...TINY_QWEN2, vocabulary: PIECE_COUNT };
 const QWEN3: DecoderConfig = { ...TINY_LLAMA, family: 'qwen3', vocabulary: PIECE_COUNT, headDim: 6 };
 const PHI3: DecoderConfig = { ...LLAMA_MODEL, family: 'phi3' };
 const TIED: DecoderConfig = { ...LLAMA_MODEL, tiedHead: true, epsilon: 1e-6, ropeTheta: 1e6 };
+const PARTIAL: DecoderConfig = { ...PHI3, headDim: 8, rotatedDim: 6 };
+/** Mistral's files call themselves Llama's. */
+const MISTRAL: DecoderConfig = {
+  ...LLAMA_MODEL,
+  family: 'mistral',
+  slidingWindow: { positions: 8, layers: [true, true], ropeTheta: null },
+};
+const { queryScale: _queryScale, ...plainGemma } = TINY_GEMMA3;
+const GEMMA3: DecoderConfig = {
+  ...plainGemma,
+  vocabulary: PIECE_COUNT,
+  layers: 7,
+  ropeTheta: 1e6,
+  slidingWindow: { positions: 8, layers: [true, true, true, true, true, false, true], ropeTheta: 10_000 },
+};
 const BIASED: DecoderConfig = { ...LLAMA_MODEL, attentionBias: true };
 
 describe('a file’s weights', () => {
@@ -109,8 +135,17 @@ describe('a file’s weights', () => {
     ['qwen2', QWEN2],
     ['qwen3', QWEN3],
     ['phi3', PHI3],
+    ['phi3', PARTIAL],
+    ['llama', MISTRAL],
+    ['gemma3', GEMMA3],
   ] as const)('of the architecture %s come back as they were', async (name, config) => {
-    const weights = randomWeights(config, 1);
+    // Numbers to which 1 is added exactly.
+    const weights = new Map(
+      [...randomWeights(config, 1)].map(([key, { shape, data }]) => [
+        key,
+        { shape, data: data.map((x) => (Math.round(x * 1024) + 0) / 1024) },
+      ]),
+    );
     const file = writeFile(settings(name, config), tensorsOf(name, config, weights));
     const { folder, family } = await imported(file);
     const checkpoint = openCheckpoint(folder);
@@ -203,6 +238,12 @@ describe('rotations', () => {
       'llama.rope.scaling.factor': ['f32', 4],
     });
     expect(linear.ropeScaling).toEqual({ type: 'linear', factor: 4 });
+    const yarn = await open('llama', llama, {
+      'llama.rope.scaling.type': ['text', 'yarn'],
+      'llama.rope.scaling.factor': ['f32', 4],
+      'llama.rope.scaling.original_context_length': ['u32', 32_768],
+    });
+    expect(yarn.ropeScaling).toMatchObject({ type: 'yarn', factor: 4, originalPositions: 32_768, betaFast: 32 });
     const phi3 = { ...PHI3, headDim: 8, maxPositions: 64 };
     const long = await open(
       'phi3',

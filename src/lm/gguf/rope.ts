@@ -62,7 +62,8 @@ export function readRopeScaling(file: GgufFile, name: string, rotation: Rotation
   }
 }
 
-function present(name: string, value: number | undefined): Record<string, number> {
+/** A key with its value, nothing where there is none. */
+export function present(name: string, value: unknown): Record<string, unknown> {
   return value === undefined ? {} : { [name]: value };
 }
 
