@@ -260,8 +260,11 @@ describe('a model', () => {
   });
 
   it('that lacks what the settings ask of it', () => {
-    expect(label(...sets({ 'policy.stops': ['ab cd'] }))).toMatch(
-      /^propel: policy\.stops\.0: "ab cd" is \d tokens of this model: a stop must be one \(\/.*generator\)$/,
+    expect(label(...sets({ 'policy.stops': ['#', '\n'] }))).toBe(
+      'propel: policy.stops.1: "\\n" stands within every code_o task in doctest notation, and would cut it there; leave it out: the notation tells where a task ends',
+    );
+    expect(label(...sets({ 'policy.chat': 'always' }))).toBe(
+      'propel: policy.chat: always, but generator has no chat template; give auto or never',
     );
     expect(label(...sets({ 'probe.features': [[{ layer: 99, pooling: 'mean' }]] }))).toMatch(
       /^propel: probe\.features\.0\.0\.layer: generator has no layer 99; give 0, the embeddings, to \d, its last layer$/,
@@ -522,7 +525,7 @@ describe('a run, phase by phase', () => {
     expect(phase('label', 'run', '--fresh', '--set', 'models.solver=nowhere')).toMatch(
       /^propel: models\.solver nowhere does/,
     );
-    expect(phase('label', 'run', '--fresh', '--set', 'policy.stops=["ab cd"]')).toMatch(/^propel: policy\.stops\.0: /);
+    expect(phase('label', 'run', '--fresh', '--set', 'policy.stops=["\\n"]')).toMatch(/^propel: policy\.stops\.0: /);
   });
 
   it('refuses an arm that is none', () => {

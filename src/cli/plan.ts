@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { plan } from '../pipeline/plan.js';
 import type { Busy, Plan, PlanModel, PlanPhase } from '../pipeline/plan.js';
+import type { PlanPrompt } from '../pipeline/plan-prompts.js';
 import { memorySize, sizeText as size } from '../pipeline/memory-size.js';
 import type { ModelMemory, RunMemory, UseMemory } from '../pipeline/plan-memory.js';
 import type { GivenConfigs } from '../pipeline/plan-models.js';
@@ -91,7 +92,7 @@ function givenSize(text: string): number {
   return bytes;
 }
 
-function describe({ name, models, expected, phases, totals, time, memory }: Plan): string[] {
+function describe({ name, models, prompts, expected, phases, totals, time, memory }: Plan): string[] {
   const { validity, taskTokens, answerTokens, promptTokens, questionTokens } = expected;
   const percents = [validity.label, validity.train, validity.evaluate].map((share) => `${Math.round(100 * share)}%`);
   return [
@@ -100,6 +101,7 @@ function describe({ name, models, expected, phases, totals, time, memory }: Plan
     ...models.flatMap((model, i) => [...describeModel(model), ...describeUses(memory.models[i]!, memory), '']),
     ...describeMemory(memory),
     '',
+    ...prompts.flatMap(describePrompt),
     `Expected (${expected.basis}): valid ${percents.join(', ')} of label, train and evaluate; tokens of a task ${Math.round(taskTokens)}, of an answer ${Math.round(answerTokens)}, of a prompt ${promptTokens}, around a question ${questionTokens}`,
     '',
     ...alignColumns([
@@ -115,6 +117,18 @@ function describe({ name, models, expected, phases, totals, time, memory }: Plan
     `Time by ${time.basis}${time.uncounted.length > 0 ? `; not counted: ${time.uncounted.join(', ')}` : ''}`,
     ...(time.busy === null ? [] : [describeBusy(time.busy)]),
   ];
+}
+
+/** Lines of a prompt that are shown from its beginning and its end: the form shows there, the rest is in `--json`. */
+const SHOWN_LINES = { first: 6, last: 6 };
+
+/** A text as it is may end in a line break, which shows as an empty line. */
+function describePrompt({ type, tokens, text }: PlanPrompt): string[] {
+  const lines = text.split('\n');
+  const { first, last } = SHOWN_LINES;
+  const left = lines.length - first - last;
+  const shown = left > 1 ? [...lines.slice(0, first), `… ${left} lines …`, ...lines.slice(-last)] : lines;
+  return [`Prompt of ${type}, ${count(tokens)} tokens:`, ...shown.map((line) => `  | ${line}`), ''];
 }
 
 function describeBusy({ when, what }: Busy): string {

@@ -47,8 +47,9 @@ export function register(program: Command): void {
     });
 }
 
-function describe({ form, ends, maxNewTokens }: Prompts, format: PromptFormat): string {
+function describe({ form, ends, stops, maxNewTokens }: Prompts, format: PromptFormat): string {
   const template = format === 'openrlhf' && form === 'turn' ? '; --data.apply_chat_template' : '';
+  const texts = stops.length === 0 ? '' : ` or after ${stops.map((stop) => JSON.stringify(stop)).join(' or ')}`;
   const asked = form === 'turn' ? 'a turn of a chat' : 'a text without a chat template';
-  return `a prompt is ${asked}${template}; a completion ends at token ${ends.join(' or ')} (eos_token_id in generation_config.json) and has at most ${maxNewTokens}`;
+  return `a prompt is ${asked}${template}; a completion ends at token ${ends.join(' or ')} (eos_token_id in generation_config.json)${texts} and has at most ${maxNewTokens}`;
 }

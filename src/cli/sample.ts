@@ -57,8 +57,11 @@ export function register(program: Command): void {
             arm: flags.arm,
             count,
             valid: tasks.filter(({ valid }) => valid).length,
-            tasks: tasks.map(({ task, ...sampled }) => ({ ...sampled, ...(task ?? NO_TASK) })),
+            prompts: promptsOf(tasks),
+            tasks: tasks.map(fieldsOf),
           });
+        if (!flags.jsonl)
+          printLines(Object.entries(promptsOf(tasks)).flatMap(([type, prompt]) => [`# prompt of ${type}`, prompt]));
         for (const sampled of tasks) {
           if (!flags.jsonl) printLines(describe(sampled));
           else if (sampled.valid) process.stdout.write(`${JSON.stringify({ ...sampled.task, imports: [] })}\n`);
@@ -67,6 +70,16 @@ export function register(program: Command): void {
         await workspace.close();
       }
     });
+}
+
+/** As `--json` gives a task; its prompt stands there once a type. */
+function fieldsOf({ type, valid, outcome, detail, topic, completion, task }: SampledTask): object {
+  return { type, valid, outcome, detail, topic, completion, ...(task ?? NO_TASK) };
+}
+
+/** By type: a type's tasks share one. */
+function promptsOf(tasks: readonly SampledTask[]): Record<string, string> {
+  return Object.fromEntries(tasks.map(({ type, prompt }) => [type, prompt]));
 }
 
 function describe({ type, valid, outcome, topic, completion, task }: SampledTask): string[] {

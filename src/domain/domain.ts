@@ -1,5 +1,6 @@
 /** The Domain interface: how tasks are written, checked, rendered for the probe, put to a solver and graded. */
 import type { Sandbox, SyntaxFacts } from '../sandbox/sandbox.js';
+import type { TextEnd } from '../text-end.js';
 
 /** Why a completion is not a valid task; `ok` when it is. */
 export interface Check<Task> {
@@ -32,6 +33,11 @@ export interface Domain<Task> {
    * order; the items of a kind share one prompt, and are one group for the advantage.
    */
   readonly kinds: readonly string[];
+  /** Whether prompts and questions are said to a model, in a turn of its chat where it has one; else they are texts that it goes on writing. */
+  readonly asksInChat: boolean;
+  /** Where a task ends that is being written, and an answer; null: where its writer says so. */
+  readonly taskEnd: TextEnd | null;
+  readonly answerEnd: TextEnd | null;
   /** What the generator is asked for a task of that kind; seeded, so that prompts with examples can vary. */
   prompt(kind: string, seed: number): string;
   /** A completion's task, without its answer; null when it is not one of that kind. */
@@ -45,6 +51,9 @@ export interface Domain<Task> {
   render(task: Task): string;
   /** What the solver is asked of a checked task. Never the answer. */
   question(task: Task): string;
+  /** A checked task as a generator would write it, and the right answer as a solver would: what models are taught by. */
+  writeTask(task: Task): string;
+  writeAnswer(task: Task): string;
   /**
    * Grades a solver's answer texts to one checked task, in order. Some kinds of task run the answers in the sandbox; the
    * expected output never goes there.

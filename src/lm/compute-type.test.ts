@@ -161,7 +161,7 @@ describe.each(NARROW)('with products rounded to %s', (dtype) => {
       const graphs = { prompt: (feeds: Feeds) => prompt.run(feeds), step: (feeds: Feeds) => step.run(feeds) };
       const samples = await stepRollout(
         graphs,
-        singleSampling({ ...REQUEST, adapter }),
+        singleSampling({ ...REQUEST, adapter }, checkpoint.config.vocabulary),
         modelWindow(checkpoint.config),
       );
       await prompt.release();

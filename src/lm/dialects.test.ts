@@ -28,6 +28,8 @@ import type { Sampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
 import { stepRollout } from './step-rollout.js';
 import { modelWindow } from './sliding-window.js';
+import { endsAtText } from '../text-end.js';
+import { tokenEnds } from './token-ends.js';
 import { isRight, ModelTrial } from './provider-trial.js';
 import type { LossReport, LossSettings, PolicyBatch } from './trainer.js';
 
@@ -87,7 +89,10 @@ function fixedRequest(adapter: Adapter | null): RolloutRequest {
     [3, 1],
     [5, 9, 2, 7],
   ];
-  return { prompts, perPrompt: 3, maxNewTokens: 8, temperature: 0.8, stops: [6, 7], seed: FIXED_SEED, adapter };
+  // Tokens say letters; two of them in a row end a sample as well.
+  const letters = Array.from({ length: 24 }, (_, id) => Uint8Array.of(97 + (id % 4)));
+  const ends = tokenEnds(letters, [endsAtText('ab'), endsAtText('cc')]);
+  return { prompts, perPrompt: 3, maxNewTokens: 8, temperature: 0.8, stops: [6, 7], ends, seed: FIXED_SEED, adapter };
 }
 
 describe.each(FAMILIES)('token by token, a small %s', (family) => {
@@ -99,7 +104,10 @@ describe.each(FAMILIES)('token by token, a small %s', (family) => {
     const loop = await engine.rollout(folderOf(family), request);
     await engine.close();
     const { layout } = adapter;
-    const stepwise = await stepwiseOnCpu(checkpoint, singleSampling(request), { dialect, layout });
+    const stepwise = await stepwiseOnCpu(checkpoint, singleSampling(request, checkpoint.config.vocabulary), {
+      dialect,
+      layout,
+    });
     expect(new Set(loop.map(({ tokens }) => tokens.length)).size).toBeGreaterThan(1);
     expect(stepwise.map(({ tokens }) => tokens)).toEqual(loop.map(({ tokens }) => tokens));
     expect(stepwise.map(({ stopped }) => stopped)).toEqual(loop.map(({ stopped }) => stopped));
@@ -122,7 +130,7 @@ describe.each(FAMILIES)('token by token, a small %s', (family) => {
     const loop = await engine.rolloutGroups(folderOf(family), request);
     await engine.close();
     const settings = { dialect: 'standard', layout: adapter.layout, adapters: 2 } as const;
-    const stepwise = await stepwiseOnCpu(checkpoint, groupedSampling(request), settings);
+    const stepwise = await stepwiseOnCpu(checkpoint, groupedSampling(request, checkpoint.config.vocabulary), settings);
     const tokens = completionsByGroup(request, stepwise).map((group) => group.map((sample) => sample.tokens));
     expect(tokens).toEqual(loop.map((group) => group.map((sample) => sample.tokens)));
     expect(tokens.map((group) => group.length)).toEqual([6, 3]);

@@ -186,7 +186,7 @@ class Model {
   async rollout(request: RolloutRequest): Promise<Completion[]> {
     checkRollout(this.#config, request);
     if (!request.prompts.length) return [];
-    return this.#sample(singleSampling(request), request.adapter?.layout ?? null, null);
+    return this.#sample(singleSampling(request, this.#config.vocabulary), request.adapter?.layout ?? null, null);
   }
 
   /** Completions of each group, as the group's own request would have them. */
@@ -194,7 +194,11 @@ class Model {
     const { groups } = request;
     checkGroups(this.#config, request);
     if (!groups.length) return [];
-    const completions = await this.#sample(groupedSampling(request), groups[0]!.adapter.layout, groups.length);
+    const completions = await this.#sample(
+      groupedSampling(request, this.#config.vocabulary),
+      groups[0]!.adapter.layout,
+      groups.length,
+    );
     return completionsByGroup(request, completions);
   }
 

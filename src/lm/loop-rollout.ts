@@ -5,40 +5,45 @@ import type { Feeds, Fetches } from '../onnx/session.js';
 import { padRows } from './padding.js';
 import type { Completion } from './request-checks.js';
 import type { Sampling } from './sampling.js';
-
-/** Stands for no stop: the graph's reductions need one to compare with. */
-const NO_TOKEN = -1;
+import { BEGUN, ENDED, stateAfter } from './token-ends.js';
+import type { TokenEnds } from './token-ends.js';
 
 /** Completions of all rows, a prompt's samples adjacent. `run` is the rollout graph's. */
 export async function loopRollout(run: (feeds: Feeds) => Promise<Fetches>, sampling: Sampling): Promise<Completion[]> {
-  const { prompts, samples, maxNewTokens } = sampling;
-  const stopIds = (sampling.stops.length ? sampling.stops : [NO_TOKEN]).map(BigInt);
+  const { prompts, samples, maxNewTokens, ends } = sampling;
   const promptTime = largest(prompts.map((p) => p.length));
   const lengths = BigInt64Array.from(prompts, (p) => BigInt(p.length));
   const out = await run({
     prompts: integers(padRows(prompts, promptTime), [prompts.length, promptTime]),
     promptLengths: integers(lengths, [prompts.length]),
     uniforms: floats(sampling.uniforms, [maxNewTokens, samples]),
-    stops: integers(BigInt64Array.from(stopIds), [stopIds.length]),
+    ...endFeeds(ends),
     temperature: scalar(sampling.temperature),
     ...sampling.factors,
   });
   const tokens = out['tokens']!.data as BigInt64Array;
   const logProbs = floatData(out['logProbs']);
   const steps = tokens.length / samples;
-  const stops = new Set(stopIds);
   return Array.from({ length: samples }, (_, sample) => {
     const written: number[] = [];
-    let stopped = false;
-    for (let step = 0; step < steps && !stopped; step++) {
-      const token = tokens[step * samples + sample]!;
-      written.push(Number(token));
-      stopped = stops.has(token);
+    let state = BEGUN;
+    for (let step = 0; step < steps && state !== ENDED; step++) {
+      const token = Number(tokens[step * samples + sample]!);
+      written.push(token);
+      state = stateAfter(ends, state, token);
     }
     return {
       tokens: written,
       logProbs: Float32Array.from(written, (_token, step) => logProbs[step * samples + sample]!),
-      stopped,
+      stopped: state === ENDED,
     };
   });
+}
+
+/** An automaton as the graph's inputs. */
+export function endFeeds({ classOf, next }: TokenEnds): Feeds {
+  return {
+    classOf: integers(BigInt64Array.from(classOf, BigInt), [classOf.length]),
+    nextState: integers(BigInt64Array.from(next, BigInt), [next.length]),
+  };
 }

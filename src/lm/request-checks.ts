@@ -4,6 +4,7 @@ import { layoutKey } from './adapter.js';
 import type { Adapter } from './adapter.js';
 import { positionLimit } from './config.js';
 import type { DecoderConfig } from './config.js';
+import type { TokenEnds } from './token-ends.js';
 
 export interface RolloutRequest {
   /** Token ids of each prompt, none empty. */
@@ -11,7 +12,10 @@ export interface RolloutRequest {
   readonly perPrompt: number;
   readonly maxNewTokens: number;
   readonly temperature: number;
+  /** Tokens that end a completion. */
   readonly stops: readonly number[];
+  /** What else ends one, by what its tokens say. */
+  readonly ends?: TokenEnds;
   readonly seed: number;
   readonly adapter: Adapter | null;
 }
@@ -28,7 +32,7 @@ export interface RolloutGroup {
   readonly seed: number;
 }
 
-/** One sample: what was written, the stop token included, and the log-probability of each token. */
+/** One sample: what was written, the token that ends it included and whole, and the log-probability of each token. */
 export interface Completion {
   readonly tokens: number[];
   readonly logProbs: Float32Array;

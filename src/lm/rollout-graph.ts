@@ -13,15 +13,16 @@ import type { BoundWeights, Checkpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { biases, Decoder } from './decoder.js';
 import type { Attention } from './decoder.js';
+import { BEGUN, ENDED } from './token-ends.js';
 
-/** Token and log-probability written at positions after a sample's stop token. */
+/** Token and log-probability written at positions after a sample's end. */
 export const FINISHED_TOKEN = 0;
 
 /**
  * Inputs: `prompts` int64 [prompts, promptTime] right-padded, `promptLengths` int64 [prompts], `uniforms` [maxNew, samples] in [0, 1) with
- * samples = prompts · perPrompt (a prompt's samples adjacent), `stops` int64 [stops], scalar `temperature`, and with a layout the
- * adapter's factors. Outputs: `tokens` int64 and `logProbs` float32, both [steps, samples] with steps ≤ maxNew; the loop ends when every
- * sample has drawn a stop token. Log-probabilities are those of the tempered distribution that was sampled.
+ * samples = prompts · perPrompt (a prompt's samples adjacent), `classOf` int64 [vocabulary] and `nextState` int64 [transitions], which are
+ * `TokenEnds`, scalar `temperature`, and with a layout the adapter's factors. Outputs: `tokens` int64 and `logProbs` float32, both
+ * [steps, samples] with steps ≤ maxNew; the loop ends when every sample has. Log-probabilities are those of the tempered distribution that was sampled.
  */
 export function rolloutGraph(checkpoint: Checkpoint, layout: AdapterLayout | null, dialect: Dialect): Differentiable {
   const g = new Differentiable(dialect);
@@ -40,7 +41,8 @@ export function emitRollout(
   const prompts = g.input('prompts', ['prompts', 'promptTime'], 'int64');
   const promptLengths = g.input('promptLengths', ['prompts'], 'int64');
   const uniforms = g.input('uniforms', ['maxNew', 'samples']);
-  const stops = g.input('stops', ['stops'], 'int64');
+  const classOf = g.input('classOf', [config.vocabulary], 'int64');
+  const nextState = g.input('nextState', ['transitions'], 'int64');
   const temperature = g.input('temperature', []);
   defineDims(g, prompts, uniforms, config.heads / config.kvHeads);
   const adapter = layout ? adapterInputs(g, config, layout, adapters).values : null;
@@ -65,19 +67,19 @@ export function emitRollout(
   const iteration = carried('iteration', [], 'int64');
   carried('condition', [], 'bool');
   const logits = carried('logits', ['samples', config.vocabulary]);
-  const finished = carried('finished', ['samples'], 'bool');
+  const state = carried('state', ['samples'], 'int64');
   const written = cache.map(() => ({
     k: carried('k', ['samples', config.kvHeads, 'past', config.headDim]),
     v: carried('v', ['samples', config.kvHeads, 'past', config.headDim]),
   }));
 
   const drawn = sampleTokens(body, logits, body.emitGather(uniforms, iteration), temperature, config.vocabulary);
+  const isEnd = (of: Value) => body.op('Equal', [of, body.int64Scalar(ENDED)], {}, ['samples'], 'bool');
+  const finished = isEnd(state);
   const token = body.emitWhere(finished, body.int64Scalar(FINISHED_TOKEN), body.cast(drawn.token, 'int64'));
   const logProb = body.emitWhere(finished, body.scalar(0), drawn.logProb);
-  const isStop = body.op('Equal', [body.emitReshape(token, ['samples', 1]), stops], {}, ['samples', 'stops'], 'bool');
-  const stopped = body.cast(body.emitReduce('ReduceMax', body.cast(isStop, 'int32'), [1], false), 'bool');
-  const finishedNow = body.emitBinary('Or', finished, stopped, 'bool');
-  const allFinished = body.cast(body.emitReduce('ReduceMin', body.cast(finishedNow, 'int32'), [0], false), 'bool');
+  const stateNow = body.emitGather(nextState, body.emitAdd(body.emitGather(classOf, token), state));
+  const allFinished = body.cast(body.emitReduce('ReduceMin', body.cast(isEnd(stateNow), 'int32'), [0], false), 'bool');
   const goOn = body.op('Not', [allFinished], {}, [], 'bool');
 
   const position = body.emitReshape(body.emitAdd(firstPosition, iteration), ['samples', 1]);
@@ -111,14 +113,14 @@ export function emitRollout(
     );
   };
   const h = decoder.layers(body, decoder.embed(body, token), ['samples', 1], decoder.rotary(position), attention);
-  for (const value of [goOn, decoder.logits(body, h), finishedNow, ...grown, token, logProb]) body.output(value);
+  for (const value of [goOn, decoder.logits(body, h), stateNow, ...grown, token, logProb]) body.output(value);
 
-  const notFinished = g.emitExpand(g.boolScalar(false), ['samples']);
+  const begun = g.emitExpand(g.int64Scalar(BEGUN), ['samples']);
   const empty = () => g.zeros(['samples', config.kvHeads, 0, config.headDim]);
-  const state = [firstLogits, notFinished, ...cache.flatMap(() => [empty(), empty()])];
+  const initial = [firstLogits, begun, ...cache.flatMap(() => [empty(), empty()])];
   const maxNew = g.op('Squeeze', [g.dim('maxNew')], {}, [], 'int64');
-  const outputs = g.ops('Loop', [maxNew, g.boolScalar(true), ...state], { body }, [
-    ...state.map((v, i) => ({
+  const outputs = g.ops('Loop', [maxNew, g.boolScalar(true), ...initial], { body }, [
+    ...initial.map((v, i) => ({
       shape: i < 2 ? v.shape : ['samples', config.kvHeads, 'written', config.headDim],
       dtype: v.dtype,
     })),

@@ -16,6 +16,7 @@ import { groupedSampling, singleSampling } from './sampling.js';
 import type { Sampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
 import { stepRollout } from './step-rollout.js';
+import { withStopTokens } from './token-ends.js';
 
 const rows = (most: number) => (size: RolloutSize) => size.samples <= most;
 const REQUEST: RolloutRequest = {
@@ -89,7 +90,7 @@ describe('a part', () => {
       samples: 4,
       maxNewTokens: 2,
       temperature: 1,
-      stops: [],
+      ends: withStopTokens(null, TINY_LLAMA.vocabulary, []),
       uniforms: Float32Array.of(0, 1, 2, 3, 10, 11, 12, 13),
       factors: {},
     };
@@ -143,7 +144,7 @@ describe('a budget', () => {
     expect(
       rolloutParts(shape, (part) => rolloutWorkingBytes(TINY_LLAMA, part) <= rolloutWorkingBytes(TINY_LLAMA, size)),
     ).toHaveLength(4);
-    expect(groupedSampling(request).groups).toBe(2);
+    expect(groupedSampling(request, TINY_LLAMA.vocabulary).groups).toBe(2);
     await free.close();
     await tight.close();
   });
@@ -163,7 +164,9 @@ describe('a budget', () => {
       return stepRollout({ prompt: (feeds) => prompt.run(feeds), step: (feeds) => step.run(feeds) }, part, null);
     };
     const tokens = async (most: number) =>
-      (await rolloutInParts(singleSampling(REQUEST), rows(most), run)).map((completion) => completion.tokens);
+      (await rolloutInParts(singleSampling(REQUEST, TINY_LLAMA.vocabulary), rows(most), run)).map(
+        (completion) => completion.tokens,
+      );
     const whole = await tokens(12);
     expect(await tokens(8)).toEqual(whole);
     expect(await tokens(3)).toEqual(whole);

@@ -12,7 +12,9 @@ import { Engine } from './engine.js';
 import type { Completion, RolloutRequest } from './request-checks.js';
 import { projectionShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
+import { endFeeds } from './loop-rollout.js';
 import { rolloutGraph } from './rollout-graph.js';
+import { withStopTokens } from './token-ends.js';
 import type { TokenBatch } from './batch-rows.js';
 
 const engine = await Engine.create({ provider: 'cpu', threads: 1 });
@@ -241,9 +243,10 @@ async function rolloutFrom(
   dialect: Dialect,
   prompts: readonly (readonly number[])[],
   uniforms: readonly (readonly number[])[],
-  { temperature = 1, stops = [2], pad = 0 } = {},
+  { temperature = 1, stops = [2], pad = 0 }: { temperature?: number; stops?: number[]; pad?: number } = {},
 ): Promise<{ tokens: number[][]; logProbs: number[][] }> {
-  const session = await Session.create(rolloutGraph(openCheckpoint(folder), null, dialect), {
+  const checkpoint = openCheckpoint(folder);
+  const session = await Session.create(rolloutGraph(checkpoint, null, dialect), {
     provider: 'cpu',
     threads: 1,
     externalFolder: folder,
@@ -257,7 +260,7 @@ async function rolloutFrom(
       [prompts.length],
     ),
     uniforms: floats(Float32Array.from(uniforms.flat()), [uniforms.length, uniforms[0]!.length]),
-    stops: integers(BigInt64Array.from(stops, BigInt), [stops.length]),
+    ...endFeeds(withStopTokens(null, checkpoint.config.vocabulary, stops)),
     temperature: scalar(temperature),
   });
   await session.release();
@@ -280,7 +283,7 @@ describe.each(['fused', 'standard'] as const)('the rollout’s graph in the %s d
   it('writes of prompts in one batch what it writes of each alone', async () => {
     const folder = tinyCheckpoint();
     const uniforms = randomUniforms(8, 6, 3);
-    const options = { stops: [99] };
+    const options = { stops: [] };
     const together = await rolloutFrom(folder, dialect, PROMPTS, uniforms, options);
     for (const [p, prompt] of PROMPTS.entries()) {
       const own = uniforms.map((row) => row.slice(2 * p, 2 * p + 2));
@@ -296,8 +299,8 @@ describe.each(['fused', 'standard'] as const)('the rollout’s graph in the %s d
     const folder = tinyCheckpoint();
     const uniforms = randomUniforms(6, 3, 4);
     const [zeros, sevens] = [
-      await rolloutFrom(folder, dialect, PROMPTS, uniforms, { stops: [99], pad: 0 }),
-      await rolloutFrom(folder, dialect, PROMPTS, uniforms, { stops: [99], pad: 7 }),
+      await rolloutFrom(folder, dialect, PROMPTS, uniforms, { stops: [], pad: 0 }),
+      await rolloutFrom(folder, dialect, PROMPTS, uniforms, { stops: [], pad: 7 }),
     ];
     expect(sevens).toEqual(zeros);
   });
@@ -305,7 +308,7 @@ describe.each(['fused', 'standard'] as const)('the rollout’s graph in the %s d
   it('ends as soon as every sample has stopped, writing nothing more of those that stopped before', async () => {
     const folder = tinyCheckpoint();
     const uniforms = randomUniforms(20, 3, 5);
-    const free = await rolloutFrom(folder, dialect, PROMPTS, uniforms, { stops: [99] });
+    const free = await rolloutFrom(folder, dialect, PROMPTS, uniforms, { stops: [] });
     // Stop tokens that end the samples after 2, 4 and 1 tokens at the latest.
     const stops = [free.tokens[0]![1]!, free.tokens[1]![3]!, free.tokens[2]![0]!];
     const ended = free.tokens.map((tokens) => tokens.findIndex((t) => stops.includes(t)) + 1);

@@ -4,6 +4,8 @@ import { floats } from '../onnx/session.js';
 import type { Feeds } from '../onnx/session.js';
 import { seededRandom } from '../metrics/random.js';
 import type { Adapter } from './adapter.js';
+import { withStopTokens } from './token-ends.js';
+import type { TokenEnds } from './token-ends.js';
 import type { Completion, GroupedRolloutRequest, RolloutGroup, RolloutRequest } from './request-checks.js';
 
 export interface Sampling {
@@ -15,20 +17,21 @@ export interface Sampling {
   readonly samples: number;
   readonly maxNewTokens: number;
   readonly temperature: number;
-  readonly stops: readonly number[];
+  readonly ends: TokenEnds;
   /** [maxNewTokens, samples], in [0, 1). */
   readonly uniforms: Float32Array;
   /** The factors of the adapters, by input name. */
   readonly factors: Feeds;
 }
 
-export function singleSampling(request: RolloutRequest): Sampling {
-  return sampling([request], request, adapterFeeds(request.adapter));
+/** @param vocabulary of the model */
+export function singleSampling(request: RolloutRequest, vocabulary: number): Sampling {
+  return sampling([request], request, vocabulary, adapterFeeds(request.adapter));
 }
 
 /** Of several adapters of one layout, whose factors are stacked. */
-export function groupedSampling({ groups, ...request }: GroupedRolloutRequest): Sampling {
-  return sampling(groups, request, stackedFeeds(groups.map(({ adapter }) => adapter)));
+export function groupedSampling({ groups, ...request }: GroupedRolloutRequest, vocabulary: number): Sampling {
+  return sampling(groups, request, vocabulary, stackedFeeds(groups.map(({ adapter }) => adapter)));
 }
 
 function sampling(
@@ -38,7 +41,9 @@ function sampling(
     maxNewTokens,
     temperature,
     stops,
-  }: Pick<Sampling, 'perPrompt' | 'maxNewTokens' | 'temperature' | 'stops'>,
+    ends: texts,
+  }: Pick<Sampling, 'perPrompt' | 'maxNewTokens' | 'temperature'> & Pick<GroupedRolloutRequest, 'stops' | 'ends'>,
+  vocabulary: number,
   factors: Feeds,
 ): Sampling {
   // Every group has as many rows as the largest: what it lacks are its own once more, drawn alike.
@@ -57,7 +62,8 @@ function sampling(
       }
     }
   });
-  return { prompts, groups: groups.length, perPrompt, samples, maxNewTokens, temperature, stops, uniforms, factors };
+  const ends = withStopTokens(texts ?? null, vocabulary, stops);
+  return { prompts, groups: groups.length, perPrompt, samples, maxNewTokens, temperature, ends, uniforms, factors };
 }
 
 /** Completions of all rows → those of each group, without the rows that fill it up. */

@@ -10,6 +10,8 @@ import {
   PREPENDED,
   tokenizerFolder,
 } from '../../tests/small-tokenizers.js';
+import { CompletionEnd } from './completion-end.js';
+import { BEGUN, ENDED, stateAfter, withStopTokens } from './token-ends.js';
 import { Tokenizer } from './tokenizer.js';
 
 const open = (...files: Parameters<typeof tokenizerFolder>): Promise<Tokenizer> =>
@@ -122,13 +124,18 @@ function bytesAndLetters(): Record<string, number> {
 }
 
 describe('a stop', () => {
-  it('is one token in the middle of a text, whatever is put before a text by itself', async () => {
+  it('is told where it stands, whatever is put before a text by itself', async () => {
     for (const parts of [{}, { decoder: null }, PREPENDED, metaspace('first'), metaspace('always')]) {
       const tokenizer = await open(letterTokenizer(parts));
-      expect(tokenizer.singleToken('\n')).toBe(letterIds('\n')[0]);
-      expect(tokenizer.singleToken('</s>')).toBe(2);
-      expect(() => tokenizer.singleToken('ab')).toThrow('"ab" is 2 tokens of this model: a stop must be one');
-      expect(() => tokenizer.singleToken('é')).toThrow('"é" is no token of this model: a stop must be one');
+      const ending = new CompletionEnd(tokenizer, ['\n', '</s>'], null);
+      expect(ending.stops).toEqual([2]);
+      const { ends, stops } = ending.request;
+      const table = withStopTokens(ends!, 100, stops);
+      const tokens = tokenizer.encode('ab\nc');
+      const states: number[] = [];
+      for (const token of tokens) states.push(stateAfter(table, states.at(-1) ?? BEGUN, token));
+      expect(states.indexOf(ENDED)).toBe(tokens.indexOf(letterIds('\n')[0]!));
+      expect(ending.textOf(tokens)).toMatch(/^a ?b ?\n$/);
     }
   });
 });

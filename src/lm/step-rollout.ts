@@ -8,12 +8,13 @@ import type { Completion } from './request-checks.js';
 import { FINISHED_TOKEN } from './rollout-graph.js';
 import type { Sampling } from './sampling.js';
 import { takenAs } from './step-graphs.js';
+import { BEGUN, ENDED, stateAfter } from './token-ends.js';
 
 /** A compiled graph. */
 type Run = (feeds: Feeds) => Promise<Fetches>;
 
 /**
- * Completions of all rows, a prompt's samples adjacent: the same as the Loop's. Ends when every sample has drawn a stop token.
+ * Completions of all rows, a prompt's samples adjacent: the same as the Loop's. Ends when every sample has.
  * @param window latest positions that some layers attend to, null for none
  */
 export async function stepRollout(
@@ -27,8 +28,8 @@ export async function stepRollout(
     tokens: [] as number[],
     logProbs: [] as number[],
     stopped: false,
+    state: BEGUN,
   }));
-  const stops = new Set(sampling.stops);
   /** Take the tokens that a run drew. @returns whether any sample goes on. */
   const take = (out: Fetches): boolean => {
     const [tokens, logProbs] = [out['drawn']!.data, out['logProb']!.data];
@@ -37,7 +38,8 @@ export async function stepRollout(
       const token = Number(tokens[i]);
       sample.tokens.push(token);
       sample.logProbs.push(Number(logProbs[i]));
-      sample.stopped = stops.has(token);
+      sample.state = stateAfter(sampling.ends, sample.state, token);
+      sample.stopped = sample.state === ENDED;
     });
     return written.some(({ stopped }) => !stopped);
   };

@@ -96,7 +96,8 @@ describe('a text that reads like a special token', () => {
 
   it('can still be a stop', async () => {
     const tokenizer = await Tokenizer.open(folderWith({}));
-    expect(tokenizer.singleToken('<eos>')).toBe(tokenizer.eos);
+    expect(tokenizer.controlToken('<eos>')).toBe(tokenizer.eos);
+    expect(tokenizer.controlToken('a')).toBeUndefined();
   });
 });
 

@@ -6,14 +6,19 @@ import { inOneLine, UserError } from '../errors.js';
 import { readEndTokens } from './end-tokens.js';
 import { quoted, readJsonFile } from './json-file.js';
 import { SpecialTexts } from './special-texts.js';
+import { tokenBytes } from './token-bytes.js';
+import type { TokenDecoder } from './token-bytes.js';
 import { NAMED_TOKENS, readTokenizerConfig, TOKENIZER_ABSENT } from './tokenizer-config.js';
 import type { TokenizerConfig } from './tokenizer-config.js';
 import { parseTokenizer } from './tokenizer-file.js';
 import type { AddedToken, TokenizerFile } from './tokenizer-file.js';
 import { requireOneRuntime } from './one-runtime.js';
 
-/** How a model is asked: `auto` puts the text into a user's turn where the model has a chat template, `never` leaves it as it is. */
-export const CHAT_SETTINGS = ['auto', 'never'] as const;
+/**
+ * Whether a model is asked in a user's turn of its chat template. `auto`: where the text is meant to be said and the model has a template;
+ * `always`: whatever the text is; `never`: the text is left as it is.
+ */
+export const CHAT_SETTINGS = ['auto', 'always', 'never'] as const;
 export type ChatSetting = (typeof CHAT_SETTINGS)[number];
 
 /** Llama 3's templates write today's date unless given one, and the same prompt must have the same tokens tomorrow. */
@@ -21,9 +26,6 @@ const TEMPLATE_VALUES = { date_string: '26 Jul 2024' };
 
 /** A text that every tokenizer can be tried on. */
 const TRIAL = 'a B\n 1';
-
-/** Texts before a stop: what comes after one of them is encoded as in the middle of a text. */
-const BEFORE_STOPS = ['', 'a', '1', ')', '\n'];
 
 interface Parts {
   readonly tokenizer: PreTrainedTokenizer;
@@ -37,8 +39,8 @@ export class Tokenizer {
   readonly #tokenizer: PreTrainedTokenizer;
   readonly #special: SpecialTexts;
   readonly #isToken: (id: number) => boolean;
-  /** What stands between the texts of two tokens: a space where there is no decoder. */
-  readonly #between: string;
+  readonly #decoder: TokenDecoder;
+  #tokenBytes: readonly (Uint8Array | null)[] | null = null;
   /** Text → id, of the tokens that are no text. */
   readonly #control: ReadonlyMap<string, number>;
   /** One more than the largest token id. */
@@ -55,7 +57,7 @@ export class Tokenizer {
     this.#tokenizer = tokenizer;
     this.#special = special;
     this.#isToken = file.isToken;
-    this.#between = file.json.decoder === null ? ' ' : '';
+    this.#decoder = file.json.decoder as TokenDecoder;
     this.#control = new Map(control.map(({ content, id }) => [content, id]));
     this.vocabulary = file.largestId + 1;
     this.prefix = file.prefix;
@@ -129,10 +131,11 @@ export class Tokenizer {
 
   /**
    * What a model is asked, as token ids: a user's turn and the beginning of the answer where the model has a chat template and `chat`
-   * lets it be used, else the prompt. @throws UserError when the template cannot be filled in.
+   * lets it be used, else the prompt. @throws UserError when there must be a template and is none, or it cannot be filled in.
    */
   question(text: string, chat: ChatSetting): number[] {
-    if (chat === 'never' || !this.hasChat) return this.prompt(text);
+    if (chat === 'never' || (chat === 'auto' && !this.hasChat)) return this.prompt(text);
+    if (!this.hasChat) throw new UserError('the model has no chat template to be asked by; set chat: never');
     const turns = [{ role: 'user', content: this.#special.markText(text) }];
     let filled: string;
     try {
@@ -150,31 +153,19 @@ export class Tokenizer {
     return this.encode(this.#special.aliasTokens(filled));
   }
 
-  /**
-   * The id of a special token, or of a text that is one token in the middle of a text: a stop. By itself a text may be two tokens, as where
-   * a tokenizer puts a space before every text. @throws UserError when it is not one.
-   */
-  singleToken(text: string): number {
-    const control = this.#control.get(text);
-    if (control !== undefined) return control;
-    const counts: number[] = [];
-    for (const before of BEFORE_STOPS) {
-      const start = this.encode(before);
-      const ids = this.encode(before + text);
-      if (start.some((token, i) => token !== ids[i])) continue;
-      const [id, ...more] = ids.slice(start.length);
-      if (id !== undefined && more.length === 0 && this.#textInside([id]) === text) return id;
-      counts.push(ids.length - start.length);
-    }
-    const fewest = counts.reduce((a, b) => Math.min(a, b), Infinity);
-    const many = fewest > 1 ? `${fewest} tokens` : 'no token';
-    throw new UserError(`${JSON.stringify(text)} is ${many} of this model: a stop must be one`);
+  /** The id of a token that is no text but a sign, by its name; undefined for any text. */
+  controlToken(text: string): number | undefined {
+    return this.#control.get(text);
   }
 
-  /** The text of token ids in the middle of a text: the first token keeps its space. */
-  #textInside(ids: readonly number[]): string {
-    const before = this.encode('a');
-    return this.decode([...before, ...ids]).slice(this.decode(before).length + this.#between.length);
+  /** What each token adds to a text, by its id; null for one that adds nothing. */
+  tokenBytes(): readonly (Uint8Array | null)[] {
+    if (this.#tokenBytes !== null) return this.#tokenBytes;
+    const bytesOf = tokenBytes(this.#decoder);
+    const control = new Set(this.#control.values());
+    const bytes = Array<Uint8Array | null>(this.vocabulary).fill(null);
+    for (const [token, id] of this.#tokenizer.get_vocab()) if (!control.has(id)) bytes[id] = bytesOf(token);
+    return (this.#tokenBytes = bytes);
   }
 
   /** The text of token ids; special tokens have none, and neither have ids of which the tokenizer knows nothing. */
@@ -182,6 +173,14 @@ export class Tokenizer {
     const known = ids.filter(this.#isToken);
     if (known.length === 0) return '';
     const text = this.#tokenizer.decode(known, { skip_special_tokens: true, clean_up_tokenization_spaces: false });
+    return this.#special.reveal(text);
+  }
+
+  /** Token ids as a model gets them, for people: special tokens by their names. */
+  show(ids: readonly number[]): string {
+    const known = ids.filter(this.#isToken);
+    if (known.length === 0) return '';
+    const text = this.#tokenizer.decode(known, { skip_special_tokens: false, clean_up_tokenization_spaces: false });
     return this.#special.reveal(text);
   }
 }

@@ -16,6 +16,9 @@ import { solverProblems, solverSchema } from './solver-config.js';
 import { trainSchema } from './train-config.js';
 
 const count = (what: string) => z.int().positive().describe(what);
+/** A text that ends another. */
+const stopText = z.string().min(1).max(64);
+const MOST_STOPS = 16;
 const rate = (what: string) => z.number().positive().describe(what);
 
 const bandSchema = z
@@ -103,13 +106,18 @@ export const configSchema = z
         temperature: rate('Sampling temperature of the generator in label and evaluate; RL samples at 1.').default(1),
         maxNewTokens: count('Longest completion.').default(1024),
         stops: z
-          .array(z.string())
+          .array(stopText)
+          .max(MOST_STOPS)
           .default([])
-          .describe('Texts of one token that end a completion, besides the end of sequence.'),
+          .describe(
+            'Texts that end a completion, wherever tokens begin and end, besides the end of sequence and what the notation calls a complete task.',
+          ),
         chat: z
           .enum(CHAT_SETTINGS)
           .default('auto')
-          .describe('auto: the prompt is a user’s turn where the model has a chat template; never: bare.'),
+          .describe(
+            'Whether the prompt is a user’s turn of the model’s chat template. auto: as the notation has it, fenced where there is a template, doctest never; always; never: bare.',
+          ),
       })
       .prefault({}),
     solver: solverSchema,

@@ -13,6 +13,7 @@ import type { MachineRates } from '../onnx/machine-rates.js';
 import { chooseProvider } from '../onnx/providers.js';
 import type { ExecutionProvider } from '../onnx/session.js';
 import { armTrain, isTrained } from './arm-config.js';
+import { chatOf } from './chat.js';
 import type { Config } from './config.js';
 import { weightsAlone } from './memory-check.js';
 import { policySetting } from './model-folders.js';
@@ -23,6 +24,8 @@ import { planMemory } from './plan-memory.js';
 import type { RunMemory } from './plan-memory.js';
 import { planModels } from './plan-models.js';
 import type { GivenConfigs, PlannedModel } from './plan-models.js';
+import { promptsAsGiven } from './plan-prompts.js';
+import type { PlanPrompt } from './plan-prompts.js';
 import { measureSandbox, runBasis } from './plan-rates.js';
 import type { RunBasis, SandboxRates } from './plan-rates.js';
 import { secondsLikeRun, secondsOnMachine, timedRows } from './plan-time.js';
@@ -85,6 +88,8 @@ export interface Busy {
 export interface Plan {
   readonly name: string;
   readonly models: readonly PlanModel[];
+  /** What the generator is given for a task of each type, special tokens by their names; none where its tokenizer is not here. */
+  readonly prompts: readonly PlanPrompt[];
   /** What cannot be counted, and where each figure comes from. */
   readonly expected: Expectations & { readonly basis: string };
   readonly phases: readonly PlanPhase[];
@@ -125,7 +130,8 @@ export async function plan(options: PlanOptions): Promise<Plan> {
   const runMemory = planMemory(config, models, expected, memory);
   return {
     name: config.name,
-    models: models.map((model) => describeModel(config, model, expected)),
+    models: models.map((model) => describeModel(config, domain, model, expected)),
+    prompts: promptsAsGiven(config, domain, tokenizerOf('models.policy')),
     expected,
     phases,
     totals: totalsOf(phases),
@@ -240,7 +246,12 @@ async function timeSandbox(
   }
 }
 
-function describeModel(config: Config, model: PlannedModel, expected: Expectations): PlanModel {
+function describeModel(
+  config: Config,
+  domain: Domain<CodeTask>,
+  model: PlannedModel,
+  expected: Expectations,
+): PlanModel {
   const { name, settings, config: decoder, types, assumed, problem } = model;
   if (decoder === null) {
     const unknown = { family: null, parameters: null, bytes: null, layers: null, width: null, maxPositions: null };
@@ -264,13 +275,14 @@ function describeModel(config: Config, model: PlannedModel, expected: Expectatio
     maxPositions: decoder.maxPositions,
     adapters: Object.fromEntries(adapted),
     problem,
-    refusals: positionRefusals(config, model, decoder.maxPositions, expected),
+    refusals: positionRefusals(config, domain, model, decoder.maxPositions, expected),
   };
 }
 
 /** What a run would be refused for before it begins; of a model that is not here the prompt's length is estimated. */
 function positionRefusals(
   { policy, solver, ...config }: Config,
+  domain: Domain<CodeTask>,
   { name, settings, tokenizer }: PlannedModel,
   maxPositions: number,
   { promptTokens }: Expectations,
@@ -278,7 +290,7 @@ function positionRefusals(
   const positions = { name: parseHubModel(name)?.id ?? basename(name), maxPositions };
   const writing = writingRefusal('policy', policy.maxNewTokens, promptTokens, positions);
   const answering = writingRefusal('solver', solver.maxNewTokens, 1, positions);
-  const around = tokenizer?.question('', solver.chat).length ?? 1;
+  const around = tokenizer?.question('', chatOf(solver, domain)).length ?? 1;
   return settings
     .flatMap((setting) => {
       if (setting === 'models.policy') return [writing];

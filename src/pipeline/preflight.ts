@@ -1,17 +1,22 @@
 /** What can be told before any work: whether the models' files are whole, belong together, and have what the settings ask of them, and whether all of it fits. */
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
+import type { CodeTask } from '../domain/azr/index.js';
+import type { Domain } from '../domain/domain.js';
 import { UserError } from '../errors.js';
 import { factorShapes } from '../lm/adapter.js';
 import { modelName } from '../lm/hub/cache.js';
 import { openModelFiles } from '../lm/language-model.js';
 import type { ModelFiles } from '../lm/language-model.js';
+import type { ChatSetting } from '../lm/tokenizer.js';
 import { largest } from '../metrics/extremes.js';
 import { armTrain, isTrained } from './arm-config.js';
 import type { RewardedArm } from './arm-config.js';
+import { chatOf } from './chat.js';
 import type { Config } from './config.js';
 import { checkMemory } from './memory-check.js';
 import { modelFolders, policySetting } from './model-folders.js';
 import { findFile } from './paths.js';
+import { sampleTask } from './plan-rates.js';
 import { answerRefusal, writingRefusal } from './positions.js';
 import type { Positions } from './positions.js';
 import type { TrainSettings } from './train-config.js';
@@ -22,7 +27,10 @@ import type { TrainSettings } from './train-config.js';
  */
 export async function checkModels(config: Config): Promise<void> {
   const { armPolicies, ...folders } = modelFolders(config);
-  const promptTokens = promptTokensOf(config);
+  const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
+  const chat = { policy: chatOf(config.policy, domain), solver: chatOf(config.solver, domain) };
+  checkStops(config, domain);
+  const promptTokens = promptTokensOf(config, domain, chat.policy);
   const opened = new Map<string, ModelFiles>();
   const open = async (setting: string, folder: string): Promise<ModelFiles> => {
     const files = opened.get(folder) ?? (await openModel(setting, folder));
@@ -31,15 +39,18 @@ export async function checkModels(config: Config): Promise<void> {
   };
   const policy = await open('models.policy', folders.policy);
   const reference = await open('models.reference', folders.reference);
+  checkChat('policy', chat.policy, folders.policy, policy);
   checkSampling('policy', config.policy, promptTokens(policy), folders.policy, policy);
   if (folders.solver !== null) {
     const solver = await open('models.solver', folders.solver);
+    checkChat('solver', chat.solver, folders.solver, solver);
     checkSampling('solver', config.solver, 1, folders.solver, solver);
-    checkSolverRoom(config, solver, folders.solver);
+    checkSolverRoom(config, solver, folders.solver, chat.solver);
   }
   checkLayers(config.probe.features, folders.reference, reference.config.layers);
   for (const [arm, folder] of armPolicies) {
     const own = await open(policySetting(arm), folder);
+    checkChat('policy', chat.policy, folder, own, `${policySetting(arm)}: `);
     checkSampling('policy', config.policy, promptTokens(own), folder, own, `${policySetting(arm)}: `);
   }
   for (const [arm, settings] of Object.entries(config.arms)) {
@@ -65,16 +76,39 @@ async function openModel(setting: string, folder: string): Promise<ModelFiles> {
 }
 
 /** Tokens of the longest prompt that a generator gets. */
-function promptTokensOf({ domain: settings, policy, seed }: Config): (files: ModelFiles) => number {
-  const domain = createCodeDomain(settings, readTopicRules(findFile(settings.topics, 'domain.topics')));
+function promptTokensOf({ seed }: Config, domain: Domain<CodeTask>, chat: ChatSetting): (files: ModelFiles) => number {
   const prompts = domain.kinds.map((kind) => domain.prompt(kind, seed));
-  return ({ tokenizer }) => largest(prompts.map((prompt) => tokenizer.question(prompt, policy.chat).length));
+  return ({ tokenizer }) => largest(prompts.map((prompt) => tokenizer.question(prompt, chat).length));
 }
 
-/** Stops are one token each, and what may be written fits into the model's positions beside its prompt. */
+function checkChat(role: 'policy' | 'solver', chat: ChatSetting, folder: string, files: ModelFiles, whose = ''): void {
+  if (chat !== 'always' || files.tokenizer.hasChat) return;
+  throw new UserError(
+    `${whose}${role}.chat: always, but ${modelName(folder)} has no chat template; give auto or never`,
+  );
+}
+
+/** A stop that the notation itself says would cut every task. */
+function checkStops({ domain: settings, policy }: Config, domain: Domain<CodeTask>): void {
+  const { inputs, shown } = settings.induction;
+  for (const [i, stop] of policy.stops.entries()) {
+    const type = settings.types.find((kind) =>
+      domain
+        .render(sampleTask(kind, inputs, shown))
+        .slice(0, -1)
+        .includes(stop),
+    );
+    if (type === undefined) continue;
+    throw new UserError(
+      `policy.stops.${i}: ${JSON.stringify(stop)} stands within every ${type} task in ${settings.notation} notation, and would cut it there; leave it out: the notation tells where a task ends`,
+    );
+  }
+}
+
+/** What may be written fits into the model's positions beside its prompt. */
 function checkSampling(
   role: 'policy' | 'solver',
-  settings: Pick<Config['policy'], 'maxNewTokens' | 'stops'>,
+  settings: Pick<Config['policy'], 'maxNewTokens'>,
   promptTokens: number,
   folder: string,
   files: ModelFiles,
@@ -82,17 +116,10 @@ function checkSampling(
 ): void {
   const refusal = writingRefusal(role, settings.maxNewTokens, promptTokens, positionsOf(folder, files));
   if (refusal !== null) throw new UserError(`${whose}${refusal}`);
-  settings.stops.forEach((stop, i) => {
-    try {
-      files.tokenizer.singleToken(stop);
-    } catch (cause) {
-      throw new UserError(`${whose}${role}.stops.${i}: ${(cause as Error).message} (${folder})`, { cause });
-    }
-  });
 }
 
-function checkSolverRoom(config: Config, solver: ModelFiles, folder: string): void {
-  const around = solver.tokenizer.question('', config.solver.chat).length;
+function checkSolverRoom(config: Config, solver: ModelFiles, folder: string, chat: ChatSetting): void {
+  const around = solver.tokenizer.question('', chat).length;
   const refusal = answerRefusal(config, around, positionsOf(folder, solver));
   if (refusal !== null) throw new UserError(refusal);
 }

@@ -1,8 +1,10 @@
 /** The prompts that a generator is trained on, as the data sets of other trainers want them. */
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
+import { CompletionEnd } from '../lm/completion-end.js';
 import { Tokenizer } from '../lm/tokenizer.js';
 import { deriveSeed } from '../metrics/random.js';
+import { chatOf } from './chat.js';
 import type { Config } from './config.js';
 import { modelFolders } from './model-folders.js';
 import { findFile } from './paths.js';
@@ -17,6 +19,8 @@ export interface Prompts {
   readonly prompts: readonly { readonly type: string; readonly prompt: string }[];
   /** Tokens that end a completion: the trainer must stop at them, as `eos_token_id` in the model's generation_config.json does. */
   readonly ends: readonly number[];
+  /** Texts that end one as well: `stop` of the sampler. */
+  readonly stops: readonly string[];
   readonly maxNewTokens: number;
   readonly temperature: number;
 }
@@ -30,11 +34,12 @@ export async function trainingPrompts(config: Config, count: number): Promise<Pr
     const type = domain.kinds[i % domain.kinds.length]!;
     return { type, prompt: domain.prompt(type, deriveSeed(seed, 'prompt for a trainer', i)) };
   });
-  const stops = policy.stops.map((text) => tokenizer.singleToken(text));
+  const chat = chatOf(policy, domain);
   return {
-    form: policy.chat !== 'never' && tokenizer.hasChat ? 'turn' : 'text',
+    form: chat !== 'never' && tokenizer.hasChat ? 'turn' : 'text',
     prompts,
-    ends: [...new Set([...tokenizer.ends, ...stops])],
+    ends: new CompletionEnd(tokenizer, policy.stops, null).stops,
+    stops: policy.stops.filter((stop) => tokenizer.controlToken(stop) === undefined),
     maxNewTokens: policy.maxNewTokens,
     // Reinforcement learning samples plainly.
     temperature: 1,

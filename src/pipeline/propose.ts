@@ -1,12 +1,14 @@
 /** Propose and check: sampled completions as rows of tasks, with the tasks that came out valid. */
 import { computedOutput, type CodeTask } from '../domain/azr/index.js';
 import type { Adapter } from '../lm/adapter.js';
+import { CompletionEnd } from '../lm/completion-end.js';
 import type { LanguageModel } from '../lm/language-model.js';
 import type { Completion } from '../lm/request-checks.js';
 import { deriveSeed } from '../metrics/random.js';
 import type { SyntaxFacts } from '../sandbox/sandbox.js';
 import { taskId } from '../store/rows.js';
 import type { BatchKey, Json, TaskRow } from '../store/rows.js';
+import { chatOf } from './chat.js';
 import type { Workspace } from './workspace.js';
 
 export interface Proposal {
@@ -37,10 +39,10 @@ export interface ProposeOptions {
 export async function propose(workspace: Workspace, options: ProposeOptions): Promise<Proposal[]> {
   const { config, domain } = workspace;
   const { key } = options;
-  const { tokenizer } = options.policy;
+  const ending = taskEnding(workspace, options.policy);
   const samples = await sampleKinds(workspace, options);
   options.onSampled?.();
-  const texts = samples.map(({ completion }) => tokenizer.decode(completion.tokens));
+  const texts = samples.map(({ completion }) => ending.textOf(completion.tokens));
   const parsed = samples.map(({ kind, completion }, i) => (completion.stopped ? domain.parse(kind, texts[i]!) : null));
   const checks = await domain.check(
     parsed,
@@ -105,17 +107,22 @@ export async function sampleKind(
 ): Promise<Sample[]> {
   const { tokenizer } = policy;
   const promptSeed = deriveSeed(config.seed, `prompt ${key.phase} ${key.arm}`, key.batch);
-  const prompt = tokenizer.question(domain.prompt(kind, promptSeed), config.policy.chat);
+  const prompt = tokenizer.question(domain.prompt(kind, promptSeed), chatOf(config.policy, domain));
   const completions = await policy.sample({
     prompts: [prompt],
     perPrompt: size,
     maxNewTokens: config.policy.maxNewTokens,
     temperature,
-    stops: [...new Set([...tokenizer.ends, ...config.policy.stops.map((text) => tokenizer.singleToken(text))])],
+    ...taskEnding({ config, domain }, policy).request,
     seed,
     adapter,
   });
   return completions.map((completion) => ({ kind, seed, prompt, completion }));
+}
+
+/** What ends a task that a generator writes. */
+function taskEnding({ config, domain }: Pick<Workspace, 'config' | 'domain'>, { tokenizer }: LanguageModel) {
+  return new CompletionEnd(tokenizer, config.policy.stops, domain.taskEnd);
 }
 
 /** `size` items in shares as equal as can be, the remainder to the first kinds; a kind without an item is left out. */

@@ -13,6 +13,8 @@ export interface SampledTask {
   /** Why it is not valid. */
   readonly detail: string;
   readonly topic: string;
+  /** What the generator was given, special tokens by their names. */
+  readonly prompt: string;
   readonly completion: string;
   /** Null when the completion is no task; its outputs are null unless it is valid. */
   readonly task: RecordedFields | null;
@@ -42,20 +44,22 @@ export async function sampleTasks(
   stream: number,
 ): Promise<SampledTask[]> {
   const adapter = await trainedAdapter(workspace, arm);
+  const policy = await workspace.policy(arm);
   const proposals = await propose(workspace, {
     key: { phase: 'evaluate', arm: `${arm}/sample`, batch: stream },
-    policy: await workspace.policy(arm),
+    policy,
     size: count,
     adapter,
     temperature: workspace.config.policy.temperature,
     earlier: null,
   });
-  return proposals.map(({ row: { type, valid, outcome, detail, topic, completion, task } }) => ({
+  return proposals.map(({ row: { type, valid, outcome, detail, topic, completion, task }, prompt }) => ({
     type,
     valid,
     outcome,
     detail,
     topic,
+    prompt: policy.tokenizer.show(prompt),
     completion,
     task: task === null ? null : recordedFields(task as unknown as CodeTask),
   }));

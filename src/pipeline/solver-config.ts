@@ -24,13 +24,17 @@ export const solverSchema = z
     temperature: z.number().positive().default(1).describe('Sampling temperature of the solver.'),
     maxNewTokens: z.int().positive().default(512).describe('Longest answer; a longer one is a fail.'),
     stops: z
-      .array(z.string())
+      .array(z.string().min(1).max(64))
       .default([])
-      .describe('Texts that end an answer, besides the end of sequence; of a local checkpoint one token each.'),
+      .describe(
+        'Texts that end an answer, wherever tokens begin and end, besides the end of sequence; of a local checkpoint also besides what the notation calls a complete answer.',
+      ),
     chat: z
       .enum(CHAT_SETTINGS)
       .default('auto')
-      .describe('Of a local checkpoint: a question is a user’s turn where the model has a chat template; never: bare.'),
+      .describe(
+        'Of a local checkpoint: whether a question is a user’s turn of its chat template. auto: as the notation has it, fenced where there is a template, doctest never; always; never: bare.',
+      ),
     endpoint: z
       .url({ protocol: /^https?$/, error: 'give a URL such as http://localhost:8000/v1' })
       .nullable()

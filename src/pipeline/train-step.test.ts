@@ -68,7 +68,8 @@ async function train(name: string, scripts: readonly (readonly string[])[][], ..
     config: TINY_LLAMA,
     tokenizer: {
       ends: [2],
-      singleToken: () => 3,
+      controlToken: () => undefined,
+      tokenBytes: () => [],
       question: () => [1],
       decode: ([token]: number[]) => texts[token! - FIRST_TOKEN]!,
     },
@@ -92,6 +93,8 @@ async function train(name: string, scripts: readonly (readonly string[])[][], ..
   const domain = {
     ...world.workspace.domain,
     kinds: KINDS,
+    asksInChat: false,
+    taskEnd: null,
     prompt: () => '',
     parse: (type: string, snippet: string) => ({ type, snippet, input: '1', output: '1' }),
     render: ({ snippet }: { snippet: string }) => snippet,

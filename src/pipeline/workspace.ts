@@ -12,6 +12,7 @@ import { createLocalSolver } from '../solver/local-solver.js';
 import type { Solver } from '../solver/solver.js';
 import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
+import { chatOf } from './chat.js';
 import type { Config } from './config.js';
 import { engineSettings, passBytes } from './memory-budget.js';
 import { hashModels, modelFolders, requireSameModels } from './model-folders.js';
@@ -194,7 +195,9 @@ export class Workspace {
   async #openSolver(): Promise<Solver> {
     const endpoint = endpointSettings(this.config.solver);
     if (endpoint !== null) return this.#openEndpoint(endpoint);
-    return createLocalSolver(await this.#model(this.#folders.solver!), this.config.solver);
+    const { solver } = this.config;
+    const chat = chatOf(solver, this.domain);
+    return createLocalSolver(await this.#model(this.#folders.solver!), { ...solver, chat, end: this.domain.answerEnd });
   }
 
   async #openEndpoint(settings: EndpointSolverSettings): Promise<Solver> {

@@ -13,7 +13,8 @@ function fakeModel(asked: RolloutRequest[]): LanguageModel {
     config: { maxPositions: 12 },
     tokenizer: {
       ends: [20, 21],
-      singleToken: () => 22,
+      controlToken: (text: string) => (text === '<end>' ? 22 : undefined),
+      tokenBytes: () => Array.from({ length: 60 }, (_, id) => Uint8Array.of(48 + id)),
       question: (text: string, chat: ChatSetting) =>
         chat === 'auto' ? [100, ...characters(text), 101] : characters(text),
       decode: (tokens: readonly number[]) => tokens.join(),
@@ -28,7 +29,7 @@ function fakeModel(asked: RolloutRequest[]): LanguageModel {
   return model as unknown as LanguageModel;
 }
 
-const SETTINGS = { temperature: 1, maxNewTokens: 4, stops: ['\n'] };
+const SETTINGS = { temperature: 1, maxNewTokens: 4, stops: ['<end>'], end: null };
 
 describe('a local solver', () => {
   it('is asked in a turn of chat, or bare, and stops at every end and at the stops that are set', async () => {

@@ -1,13 +1,17 @@
 /** A solver that is a local language model, sampled at a temperature. */
+import { CompletionEnd } from '../lm/completion-end.js';
 import type { LanguageModel } from '../lm/language-model.js';
 import type { ChatSetting } from '../lm/tokenizer.js';
+import type { TextEnd } from '../text-end.js';
 import type { DrawnAttempt, Solver } from './solver.js';
 
 export interface LocalSolverSettings {
   readonly temperature: number;
   readonly maxNewTokens: number;
-  /** Texts of one token each that end an answer. */
+  /** Texts that end an answer. */
   readonly stops: readonly string[];
+  /** Where the notation says that an answer is complete; null where it does not. */
+  readonly end: TextEnd | null;
   /** Whether a question is a user's turn of the model's chat. */
   readonly chat: ChatSetting;
 }
@@ -20,7 +24,7 @@ const NO_ROOM: DrawnAttempt = { answer: '', status: 'cut_off', seed: null, draw:
 
 export function createLocalSolver(model: LanguageModel, settings: LocalSolverSettings): Solver {
   const { tokenizer, config } = model;
-  const stops = [...new Set([...tokenizer.ends, ...settings.stops.map((text) => tokenizer.singleToken(text))])];
+  const ending = new CompletionEnd(tokenizer, settings.stops, settings.end);
   const longest = config.maxPositions - settings.maxNewTokens;
   return {
     name: model.folder,
@@ -39,13 +43,13 @@ export function createLocalSolver(model: LanguageModel, settings: LocalSolverSet
           perPrompt: k,
           maxNewTokens: settings.maxNewTokens,
           temperature: settings.temperature,
-          stops,
+          ...ending.request,
           seed: drawnBy,
           adapter: null,
         });
         part.forEach((question, i) => {
           attempts[question] = completions.slice(i * k, (i + 1) * k).map(({ tokens, stopped }, j): DrawnAttempt => ({
-            answer: tokenizer.decode(tokens),
+            answer: ending.textOf(tokens),
             status: stopped ? 'answered' : 'cut_off',
             seed: drawnBy,
             draw: i * k + j,

@@ -30,11 +30,19 @@ export function createCodeDomain(settings: CodeDomainSettings, topics: TopicRule
   return {
     name: settings.name,
     kinds: settings.types,
+    asksInChat: notation.needsInstructions,
+    taskEnd: notation.taskEnd,
+    answerEnd: notation.answerEnd,
     prompt: (kind, seed) => taskType(kind).prompt(rules, seed),
     parse: (kind, completion) => taskType(kind).parse(rules, completion),
     check: (tasks, sandbox, options) => checkValidity(tasks, sandbox, rules, options?.earlier ?? null),
     render: (task) => taskType(task.type).render(notation, task),
     question: (task) => taskType(task.type).question(notation, task),
+    writeTask: (task) => taskType(task.type).written(notation, task),
+    writeAnswer(task) {
+      const type = taskType(task.type);
+      return notation.writeAnswer(type.rightAnswer(task), type.answer);
+    },
     async grade(task, texts, sandbox) {
       const type = taskType(task.type);
       const grader = { sandbox, limits: settings.limits };

@@ -55,6 +55,9 @@ export const codeF: TaskType<InductionTask> = {
     return read && { type: 'code_f', ...read, outputs: null, shown: settings.induction.shown };
   },
 
+  written: (notation, task) =>
+    notation.writeFunction({ ...task, inputs: notation.drawsInputs ? task.inputs.slice(0, 1) : task.inputs }),
+  rightAnswer: ({ snippet }) => snippet,
   proposal: (notation, task) => notation.writeFunction(task),
 
   calls({ inputs }, proposal, { notation, settings }) {

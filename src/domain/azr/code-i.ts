@@ -43,6 +43,8 @@ export const codeI: TaskType<CallTask & { readonly type: 'code_i' }> = {
     return read && { type: 'code_i', ...read, output: null };
   },
 
+  written: (notation, task) => notation.writeProgramAndInput(task),
+  rightAnswer: (task) => task.input,
   proposal: proposedCall,
   calls: callsToCheck,
   settle: (task, _, results, writing) => settleCall(task, results, writing),

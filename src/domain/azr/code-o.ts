@@ -38,6 +38,8 @@ export const codeO: TaskType<CallTask & { readonly type: 'code_o' }> = {
     return read && { type: 'code_o', ...read, output: null };
   },
 
+  written: (notation, task) => notation.writeProgramAndInput(task),
+  rightAnswer: (task) => checkedOutput(task),
   proposal: proposedCall,
   calls: callsToCheck,
   settle: (task, _, results, writing) => settleCall(task, results, writing),

@@ -1,9 +1,12 @@
 /** Doctest notation, of the micro-world's models: a program, then `>>> f(…)` on one line; the answer follows. */
+import { answerEnd, taskEnd } from './doctest-ends.js';
 import { tryParseLiteral } from './literal.js';
 import type { Notation, ProgramAndInput } from './notation.js';
 
 /** Every task, question and answer ends in a line break of its own. */
 export const doctest: Notation = {
+  taskEnd,
+  answerEnd,
   needsInstructions: false,
   opening: { code_o: '# output\n', code_i: '# input\n', code_f: '# function\n' },
   drawsInputs: true,
@@ -17,6 +20,7 @@ export const doctest: Notation = {
   writeFunction: ({ snippet, inputs }) => `${snippet}\n${inputs.map(call).join('')}`,
   writeExamples: ({ pairs }) =>
     `# function?\n${pairs.map(({ input, output }) => `${call(input)}${output}\n`).join('')}`,
+  writeAnswer: (answer) => `${answer}\n`,
   readAnswer: (text, kind) => (kind === 'python' ? text.replace(/\n$/, '') : (text.split('\n', 1)[0] ?? null)),
 };
 

@@ -5,6 +5,8 @@ import { lastWithF, programAmong } from './program.js';
 
 /** A model may think aloud first, `<think>…</think><answer>…</answer>`. */
 export const fenced: Notation = {
+  taskEnd: null,
+  answerEnd: null,
   needsInstructions: true,
   opening: { code_o: '', code_i: '', code_f: '' },
   drawsInputs: false,
@@ -30,6 +32,7 @@ export const fenced: Notation = {
       ...pairs.map(({ input, output }) => `${fence('input', input)}\n${fence('output', output)}`),
       ...(message === '' ? [] : [fence('message', message)]),
     ]),
+  writeAnswer: (answer, kind) => `${fence(kind, answer)}\n`,
   readAnswer,
 };
 

@@ -1,5 +1,7 @@
 /** What a notation must do: how code tasks and answers are written down. */
 
+import type { TextEnd } from '../../text-end.js';
+
 /** A program and the text between the brackets of its call. */
 export interface ProgramAndInput {
   readonly snippet: string;
@@ -29,7 +31,10 @@ export interface Examples {
 export type BlockName = 'python' | 'input' | 'output' | 'message';
 
 export interface Notation {
-  /** Whether models must be told what to write; those of the micro-world write nothing but tasks and answers. */
+  /** Where a task ends, and an answer; null where the model's own end of a turn is all there is. */
+  readonly taskEnd: TextEnd | null;
+  readonly answerEnd: TextEnd | null;
+  /** Whether models must be told what to write, in a turn of chat where they have one; others go on writing a bare text. */
   readonly needsInstructions: boolean;
   /** What a generator that needs no instructions is given, for each type of task. */
   readonly opening: Readonly<Record<'code_o' | 'code_i' | 'code_f', string>>;
@@ -43,6 +48,8 @@ export interface Notation {
   readonly readFunction: (completion: string) => ProgramAndInputs | null;
   readonly writeFunction: (task: ProgramAndInputs) => string;
   readonly writeExamples: (task: Examples) => string;
+  /** An answer as a solver would write it. */
+  readonly writeAnswer: (answer: string, kind: BlockName) => string;
   /** The answer in a solver's text; null when there is none. */
   readonly readAnswer: (text: string, kind: BlockName) => string | null;
 }

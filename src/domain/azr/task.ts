@@ -66,6 +66,9 @@ export interface TaskType<Task extends CodeTask> {
   readonly answer: BlockName;
   prompt(writing: Writing, seed: number): string;
   parse(writing: Writing, completion: string): Task | null;
+  /** A checked task as a generator would write it, and the right answer to it. */
+  written(notation: Notation, task: Task): string;
+  rightAnswer(task: Task): string;
   /** The task as it was proposed: seeds its random inputs, and tells a proposal that was made before. */
   proposal(notation: Notation, task: Task): string;
   /** The calls by which a task is checked, all in one run of its program, its own first; null when an input is not a list of literals. */
