@@ -14,6 +14,14 @@ export function nonNegativeInteger(text: string): number {
   return wholeNumber(text, 0);
 }
 
+/** A number above 0. */
+export function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
+    throw new InvalidArgumentError('Give a number above 0.');
+  return value;
+}
+
 /** A TCP port, 0 for any that is free. */
 export function portNumber(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > MOST_PORT) {

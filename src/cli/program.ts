@@ -19,6 +19,7 @@ import { register as registerSandbox } from './sandbox.js';
 import { register as registerServe } from './serve.js';
 import { register as registerTrainGenerator } from './train-generator.js';
 import { register as registerTrainProbe } from './train-probe.js';
+import { register as registerWarmStart } from './warm-start.js';
 import { exitCodeOf, messageOf } from './errors.js';
 
 /** Before them in `process.argv`: Node.js and the script. */
@@ -42,6 +43,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   registerPlan,
   registerServe,
   registerModels,
+  registerWarmStart,
   registerSandbox,
   registerDoctor,
 ];

@@ -49,6 +49,16 @@ export function seededRandom(seed: number | string): () => number {
   return () => ((next() >>> 5) * 0x4000000 + (next() >>> 6)) / 0x20000000000000;
 }
 
+/** The items in a drawn order, each order as likely. Fisher and Yates. */
+export function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const copy = [...items];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [copy[i], copy[j]] = [copy[j]!, copy[i]!];
+  }
+  return copy;
+}
+
 /**
  * The seed of one use's own stream: a 53-bit whole number that follows from the run's seed, what the stream is for, and which
  * one of its kind it is. A resumed run and an uninterrupted one therefore draw the same numbers.

@@ -137,7 +137,7 @@ function basePolicy({ config }: Run, run: string, arm: string): string {
 }
 
 /** A folder that appears whole or not at all: it is made beside its place. */
-function writeFolder(target: string, write: (to: string) => void): void {
+export function writeFolder(target: string, write: (to: string) => void): void {
   withStoreErrors(target, () => {
     const parent = dirname(target);
     makeFolder(parent);
@@ -154,7 +154,8 @@ function writeFolder(target: string, write: (to: string) => void): void {
   });
 }
 
-function writeCheckpointFiles(base: string, source: string, to: string): void {
+/** The small files of a base, and its weights with the adapter of the folder `source` merged into them. */
+export function writeCheckpointFiles(base: string, source: string, to: string): void {
   const { config } = openCheckpoint(base);
   for (const file of SMALL_FILES) {
     if (!existsSync(join(base, file))) continue;
@@ -164,7 +165,8 @@ function writeCheckpointFiles(base: string, source: string, to: string): void {
   writeMergedWeights(base, readAdapter(source, config), to);
 }
 
-function filesOf(folder: string): ExportedFile[] {
+/** With their sizes and hashes. */
+export function filesOf(folder: string): ExportedFile[] {
   return readdirSync(folder)
     .toSorted()
     .map((file) => {

@@ -4,7 +4,7 @@ import { findFile } from './paths.js';
 import { openCheckpoint } from '../lm/checkpoint.js';
 import { trainerBytes, updateBytes } from '../lm/footprint.js';
 import { loadConfig } from './config-file.js';
-import { engineSettings, passBytes, scorerPassBytes, updateFits } from './memory-budget.js';
+import { engineSettings, passBytes, modelPassBytes, updateFits } from './memory-budget.js';
 import { refusal } from '../../tests/refusal.js';
 
 const micro = (memory: string, ...settings: string[]) =>
@@ -39,10 +39,10 @@ describe('what is left for a pass', () => {
 
   it('beside a reward server’s reference alone, a graph a probe', async () => {
     const reference = findFile(GENERATOR, 'models.reference');
-    expect(scorerPassBytes(micro('2GB'), reference, 3)).toBe(2e9 - PROCESS - 3 * 4 * 638_848);
-    expect(scorerPassBytes(micro('fast'), reference, 3)).toBeNull();
-    expect(refusal(() => scorerPassBytes(micro('1GB'), reference, 3))).toBe(
-      "UserError: engine.memory: 1GB is less than the 1.2 GiB of process, sandbox and the reference's weights; raise it",
+    expect(modelPassBytes(micro('2GB'), reference, 3)).toBe(2e9 - PROCESS - 3 * 4 * 638_848);
+    expect(modelPassBytes(micro('fast'), reference, 3)).toBeNull();
+    expect(refusal(() => modelPassBytes(micro('1GB'), reference, 3))).toBe(
+      "UserError: engine.memory: 1GB is less than the 1.2 GiB of process, sandbox and the model's weights; raise it",
     );
   });
 });

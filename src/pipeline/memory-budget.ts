@@ -18,20 +18,20 @@ export async function passBytes(config: Config): Promise<number | null> {
 }
 
 /**
- * The same where the reference alone is held, with a graph a probe.
+ * The same where one model alone is held, with so many graphs.
  * @throws UserError when its weights alone take more than `engine.memory`
  */
-export function scorerPassBytes(config: Config, reference: string, probes: number): number | null {
+export function modelPassBytes(config: Config, folder: string, graphs: number): number | null {
   const { budget } = engineMemory(config.engine);
   if (budget === null) return null;
-  const checkpoint = openCheckpoint(reference);
+  const checkpoint = openCheckpoint(folder);
   const { config: model } = checkpoint;
   const types = linearTypes(checkpoint);
   const weights = weightBytes(config.engine, { config: model, types });
-  const held = processBytes(config) + weights * (planOf(config.engine, model).shareWeights ? 1 : probes);
+  const held = processBytes(config) + weights * (planOf(config.engine, model).shareWeights ? 1 : graphs);
   if (budget > held) return budget - held;
   throw new UserError(
-    `engine.memory: ${config.engine.memory} is less than the ${sizeText(held)} of process, sandbox and the reference's weights; raise it`,
+    `engine.memory: ${config.engine.memory} is less than the ${sizeText(held)} of process, sandbox and the model's weights; raise it`,
   );
 }
 

@@ -8,7 +8,7 @@ import { gate } from '../reward/gate.js';
 import { probeReward } from '../reward/probe-reward.js';
 import type { LogitScale } from '../reward/probe-reward.js';
 import type { Config } from './config.js';
-import { engineSettings, scorerPassBytes } from './memory-budget.js';
+import { engineSettings, modelPassBytes } from './memory-budget.js';
 import { openSandbox } from './open-sandbox.js';
 import { findModel } from './models.js';
 import { findFile } from './paths.js';
@@ -50,7 +50,7 @@ export async function openRewardScorer(options: RewardScorerOptions) {
     folder === undefined ? 'models.reference' : '--reference',
   );
   const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
-  const bytes = scorerPassBytes(config, referenceFolder, files.length);
+  const bytes = modelPassBytes(config, referenceFolder, files.length);
   const engine = await EngineThread.start({ ...engineSettings(config.engine, bytes), model: referenceFolder });
   try {
     const reference = await LanguageModel.open(engine, referenceFolder);

@@ -43,6 +43,11 @@ export function functionQuestion(
   return { task: QUESTIONS.code_f + shown.join(''), output: `${snippet}\n` };
 }
 
+/** The pairs that a question about a function shows. */
+export function shownPairs({ task }: CorpusDocument): (readonly [input: string, output: string])[] {
+  return [...task.matchAll(/^>>> f\((.*)\)\n(.*)$/gm)].map(([, input, output]) => [input!, output!] as const);
+}
+
 export interface FunctionsRequest {
   readonly seed: number | string;
   readonly count: number;

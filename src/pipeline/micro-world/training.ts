@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { largest } from '../../metrics/extremes.js';
-import { deriveSeed, seededRandom } from '../../metrics/random.js';
+import { deriveSeed, seededRandom, shuffled } from '../../metrics/random.js';
 import { gaussian } from '../../lm/gaussian.js';
 import { openCheckpoint, readWeights, writeCheckpoint } from '../../lm/checkpoint.js';
 import { weightShapes } from '../../lm/config.js';
@@ -219,16 +219,6 @@ function* documentBatches(
 }
 
 const documentLength = (d: EncodedDocument): number => d.task.length + d.output.length;
-
-/** Fisher–Yates. */
-function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  const copy = [...items];
-  for (let i = copy.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [copy[i], copy[j]] = [copy[j]!, copy[i]!];
-  }
-  return copy;
-}
 
 /** `<bos>` task output, each token predicted from those before it. */
 function supervisedBatch(documents: readonly EncodedDocument[], taskWeight: number): PolicyBatch {
