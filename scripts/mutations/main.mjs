@@ -15,13 +15,14 @@ import { METRICS } from './metrics.mjs';
 import { PIPELINE } from './pipeline.mjs';
 import { PROBES } from './probes.mjs';
 import { REWARDS } from './rewards.mjs';
+import { SUPERVISED } from './supervised.mjs';
 
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 const COPIED = ['src', 'tests', 'pipelines', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 const LINKED = ['node_modules', 'data', 'probes', 'dist'];
 
 const words = process.argv.slice(2);
-const chosen = [...REWARDS, ...METRICS, ...PROBES, ...PIPELINE, ...GRAPHS].filter(
+const chosen = [...REWARDS, ...METRICS, ...PROBES, ...PIPELINE, ...GRAPHS, ...SUPERVISED].filter(
   ({ file }) => words.length === 0 || words.some((word) => file.includes(word)),
 );
 
