@@ -12,6 +12,7 @@ import { formatConfig, readConfig, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { readable, readTensors, writeTensors } from './safetensors.js';
 import type { TensorEntry, TensorType } from './safetensors.js';
+import { nameWeights } from './weight-names.js';
 import { openWeightFiles, WEIGHTS_FILE, WEIGHTS_INDEX } from './weight-files.js';
 import type { PlacedTensor } from './weight-files.js';
 
@@ -24,34 +25,43 @@ export interface Checkpoint {
   readonly entries: ReadonlyMap<string, CheckpointTensor>;
 }
 
-export type CheckpointTensor = TensorEntry & PlacedTensor;
+export interface CheckpointTensor extends TensorEntry, PlacedTensor {
+  readonly type: TensorType;
+  /** What its file calls it. */
+  readonly name: string;
+}
 
 /** Open a checkpoint without reading its weights. @throws UserError when a file is missing, corrupt or does not fit the configuration. */
 export function openCheckpoint(folder: string): Checkpoint {
-  const config = readConfig(folder);
-  const { folder: weightsFolder, paths, tensors } = openWeightFiles(folder);
+  const declared = readConfig(folder);
+  const files = openWeightFiles(folder);
+  const { folder: weightsFolder, paths, tensors } = files;
   // The file that lists the tensors, for a message.
   const listed = paths.length === 1 ? paths[0]! : join(folder, WEIGHTS_INDEX);
+  const { config, names } = nameWeights(declared, files, listed);
   const entries = new Map<string, CheckpointTensor>();
   for (const [name, shape] of weightShapes(config)) {
-    const entry = tensors.get(name);
+    const stored = names.get(name);
+    const entry = stored === undefined ? undefined : tensors.get(stored);
     if (!entry) throw new UserError(`${listed} has no tensor '${name}', which config.json calls for`);
     if (entry.shape.join() !== shape.join()) {
       throw new UserError(
         `${listed}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`,
       );
     }
-    entries.set(name, { ...entry, ...readable(listed, name, entry) });
+    entries.set(name, { ...entry, ...readable(listed, name, entry), name: stored! });
   }
   return { folder, config, weightsFolder, entries };
 }
 
 /** All weights as float32, in the configuration's order. */
-export function readWeights(checkpoint: Checkpoint): Map<string, Tensor> {
-  const names = new Set(weightShapes(checkpoint.config).keys());
-  const tensors = openWeightFiles(checkpoint.folder).paths.map((path) => readTensors(path, (name) => names.has(name)));
-  const find = (name: string): Tensor => tensors.find((shard) => shard.has(name))!.get(name)!;
-  return new Map([...names].map((name) => [name, find(name)]));
+export function readWeights({ weightsFolder, entries }: Checkpoint): Map<string, Tensor> {
+  const files = new Map<string, Set<string>>();
+  for (const { file, name } of entries.values()) files.set(file, (files.get(file) ?? new Set()).add(name));
+  const tensors = new Map(
+    [...files].map(([file, names]) => [file, readTensors(join(weightsFolder, file), (name) => names.has(name))]),
+  );
+  return new Map([...entries].map(([weight, { file, name }]) => [weight, tensors.get(file)!.get(name)!]));
 }
 
 /** Write `config.json` and `model.safetensors`; tokenizer files are the caller's. */

@@ -68,8 +68,36 @@ describe('config.json', () => {
       tiedHead: false,
       attentionBias: false,
     });
-    expect(parse({ model_type: 'qwen2' }).attentionBias).toBe(true);
     expect(parse({ rope_parameters: { rope_theta: 500000, rope_type: 'default' } }).ropeTheta).toBe(500000);
+  });
+
+  it('has biases of attention as its family does, whatever it says of them where that is not asked', () => {
+    const biased = (model_type: string): boolean[] =>
+      [undefined, null, false, true].map((attention_bias) => parse({ model_type, attention_bias }).attentionBias);
+    expect(biased('llama')).toEqual([false, false, false, true]);
+    expect(biased('qwen3')).toEqual([false, false, false, true]);
+    expect(biased('qwen2')).toEqual([true, true, true, true]);
+    expect(biased('mistral')).toEqual([false, false, false, false]);
+    expect(biased('phi3')).toEqual([false, false, false, false]);
+  });
+
+  it('takes the older key for scaled positions where both hold something, with the base that stands in it', () => {
+    const linear = { rope_type: 'linear', factor: 4 };
+    const other = { rope_type: 'linear', factor: 2, rope_theta: 7 };
+    const read = (change: object): object => {
+      const { ropeScaling, ropeTheta } = parse({ rope_theta: 500, ...change });
+      return { ropeScaling, ropeTheta };
+    };
+    const scaled = { ropeScaling: { type: 'linear', factor: 4 }, ropeTheta: 500 };
+    expect(read({ rope_scaling: linear, rope_parameters: other })).toEqual(scaled);
+    expect(read({ rope_scaling: {}, rope_parameters: linear })).toEqual(scaled);
+    expect(read({ rope_scaling: null, rope_parameters: linear })).toEqual(scaled);
+    expect(read({ rope_scaling: { type: 'default', rope_theta: 9 } })).toEqual({ ropeScaling: null, ropeTheta: 9 });
+    expect(read({ rope_scaling: other })).toEqual({ ropeScaling: { type: 'linear', factor: 2 }, ropeTheta: 7 });
+  });
+
+  it('may call SiLU swish', () => {
+    expect(parse({ hidden_act: 'swish' })).toEqual(parse({}));
   });
 
   it('has its family’s defaults where it is silent', () => {
@@ -150,6 +178,8 @@ describe('config.json', () => {
     ],
     [{ partial_rotary_factor: 0.75 }, 'c.json: partial_rotary_factor is not supported'],
     [{ quantization_config: { quant_method: 'awq' } }, 'c.json: quantization_config: quantised weights are not'],
+    [{ is_causal: false }, 'c.json: is_causal is false: a model that sees later tokens cannot write'],
+    [{ transformers_weights: 'a.safetensors' }, 'c.json: transformers_weights is not supported'],
     [{ mlp_bias: true }, 'c.json: mlp_bias is not supported'],
     [{ num_key_value_heads: 3 }, 'c.json: num_attention_heads must be a multiple of num_key_value_heads'],
     [{ hidden_size: 36 }, 'c.json: the head dimension must be an even integer'],

@@ -12,8 +12,8 @@ interface Family {
   readonly architecture: string;
   /** Linear modules with a bias, where `attentionBias` says so. */
   readonly biased: readonly string[];
-  /** `attention_bias` where `config.json` has none; null: the family has no such biases. */
-  readonly attentionBias: boolean | null;
+  /** Whether attention has biases: where `attention_bias` says so, or whatever it says. */
+  readonly attentionBias: 'switched' | 'always' | 'never';
   /** Whether queries and keys are normalised, head by head, before their rotation. */
   readonly queryKeyNorm: boolean;
   /** Whether q, k and v are one matrix, and gate and up another. */
@@ -28,7 +28,7 @@ const QUERY_KEY_VALUE = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_pr
 const PLAIN: Family = {
   architecture: 'LlamaForCausalLM',
   biased: [...QUERY_KEY_VALUE, 'self_attn.o_proj'],
-  attentionBias: false,
+  attentionBias: 'switched',
   queryKeyNorm: false,
   fused: false,
   window: 'never',
@@ -41,7 +41,7 @@ export const FAMILIES = {
   mistral: {
     ...PLAIN,
     architecture: 'MistralForCausalLM',
-    attentionBias: null,
+    attentionBias: 'never',
     window: 'always',
     defaults: { epsilon: 1e-6, positions: 131_072 },
   },
@@ -49,7 +49,7 @@ export const FAMILIES = {
     ...PLAIN,
     architecture: 'Qwen2ForCausalLM',
     biased: QUERY_KEY_VALUE,
-    attentionBias: true,
+    attentionBias: 'always',
     window: 'switched',
     defaults: { epsilon: 1e-6, positions: 32_768 },
   },
@@ -63,7 +63,7 @@ export const FAMILIES = {
   phi3: {
     ...PLAIN,
     architecture: 'Phi3ForCausalLM',
-    attentionBias: null,
+    attentionBias: 'never',
     fused: true,
     window: 'always',
     defaults: { epsilon: 1e-5, positions: 4096 },
@@ -104,6 +104,7 @@ const sizeTo = (most: number) =>
 const size = sizeTo(2 ** 24);
 const positions = sizeTo(2 ** 27);
 const typeSchema = z.looseObject({ model_type: z.string() });
+const rope = z.looseObject({ rope_theta: z.number().positive().optional() });
 const schema = z.looseObject({
   model_type: z.string(),
   vocab_size: size,
@@ -115,19 +116,24 @@ const schema = z.looseObject({
   intermediate_size: size,
   rms_norm_eps: z.number().positive().optional(),
   rope_theta: z.number().positive().optional(),
-  rope_scaling: z.record(z.string(), z.unknown()).nullish(),
-  rope_parameters: z.looseObject({ rope_theta: z.number().positive().optional() }).nullish(),
+  rope_scaling: rope.nullish(),
+  rope_parameters: rope.nullish(),
   partial_rotary_factor: z.number().nullish(),
   max_position_embeddings: positions.optional(),
   original_max_position_embeddings: positions.optional(),
   tie_word_embeddings: z.boolean().default(false),
-  attention_bias: z.boolean().optional(),
+  attention_bias: z.boolean().nullish(),
+  is_causal: z.boolean().nullish(),
+  transformers_weights: z.unknown().nullish(),
   mlp_bias: z.boolean().nullish(),
   sliding_window: positions.nullish(),
   use_sliding_window: z.boolean().nullish(),
   quantization_config: z.unknown().nullish(),
   hidden_act: z.string().default('silu'),
 });
+
+/** What `hidden_act` calls the one activation that there is. */
+const SILU = new Set(['silu', 'swish']);
 
 /** Parse the text of a `config.json`. @throws UserError for what this decoder does not implement. */
 export function parseConfig(text: string, file: string): DecoderConfig {
@@ -145,14 +151,17 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   const c = parseFields(schema, json, file);
   const name = c.model_type as FamilyName;
   const family: Family = FAMILIES[name];
-  if (c.hidden_act !== 'silu') refuse(`hidden_act '${inOneLine(c.hidden_act)}' is not supported; only silu is`);
+  if (!SILU.has(c.hidden_act)) refuse(`hidden_act '${inOneLine(c.hidden_act)}' is not supported; only silu is`);
+  if (c.is_causal === false) refuse('is_causal is false: a model that sees later tokens cannot write');
+  if (c.transformers_weights) refuse('transformers_weights is not supported; name the file model.safetensors');
   if (c.mlp_bias) refuse('mlp_bias is not supported; use a checkpoint without it');
   if (c.quantization_config) refuse('quantization_config: quantised weights are not supported; use a plain checkpoint');
   const kvHeads = c.num_key_value_heads ?? c.num_attention_heads;
   const headDim = c.head_dim ?? family.defaults.headDim ?? c.hidden_size / c.num_attention_heads;
   if (c.num_attention_heads % kvHeads) refuse('num_attention_heads must be a multiple of num_key_value_heads');
   if (!Number.isInteger(headDim) || headDim % 2) refuse('the head dimension must be an even integer');
-  const scaling = c.rope_parameters ?? c.rope_scaling ?? null;
+  // The older key counts where both hold something, and the base that stands in the one that counts.
+  const scaling = [c.rope_scaling, c.rope_parameters].find((one) => one && Object.keys(one).length > 0) ?? null;
   if ((c.partial_rotary_factor ?? scaling?.['partial_rotary_factor'] ?? 1) !== 1)
     refuse('partial_rotary_factor is not supported; use a checkpoint that rotates whole heads');
   const declared = c.max_position_embeddings ?? family.defaults.positions;
@@ -172,12 +181,13 @@ export function parseConfig(text: string, file: string): DecoderConfig {
     headDim,
     feedForward: c.intermediate_size,
     epsilon: c.rms_norm_eps ?? family.defaults.epsilon,
-    ropeTheta: c.rope_parameters?.rope_theta ?? c.rope_theta ?? 10000,
+    ropeTheta: scaling?.rope_theta ?? c.rope_theta ?? 10000,
     ropeScaling,
     maxPositions: Math.min(declared, slidingWindow ?? Infinity, exact),
     slidingWindow,
     tiedHead: c.tie_word_embeddings,
-    attentionBias: family.attentionBias !== null && (c.attention_bias ?? family.attentionBias),
+    attentionBias:
+      family.attentionBias === 'always' || (family.attentionBias === 'switched' && c.attention_bias === true),
   };
 }
 
