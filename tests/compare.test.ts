@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../src/metrics/random.js';
+import { reportComparison } from '../src/pipeline/compare-report.js';
 import type { Comparison } from '../src/report/comparison.js';
 import { lockRunFolder, RunLockedError } from '../src/store/lock.js';
 import { contentsOf, MAIN, PACKAGE, propelIn, temporaryFolder } from './propel-process.js';
@@ -124,6 +125,16 @@ describe('a comparison', () => {
     expect(stderr).toMatch(/^propel: \d of 3 claims do not hold: enough-measured/m);
     expect(comparisonOf(whole)).toEqual(before);
   }, 60_000);
+
+  it('names what results lack that it did not write', () => {
+    const out = join(folder, 'foreign');
+    cpSync(whole, out, { recursive: true });
+    const results = join(out, 'seed-5', 'results.json');
+    writeFileSync(results, '{"seed": 5, "versions": {}, "arms": [{"name": "base"}, {"name": "propel"}]}');
+    expect(() => reportComparison(out)).toThrow(`${results} lacks arms.0.seed; write it again with 'propel report`);
+    writeFileSync(results, '{"seed": 5,');
+    expect(() => reportComparison(out)).toThrow(`${results} is damaged; write it again with 'propel report`);
+  });
 
   it('is reported again by propel report, as a table and as JSON', () => {
     const table = propelIn(folder, ['report', whole]);

@@ -1,36 +1,21 @@
-/** Killed at random moments and started again, a run ends with the same rows and results as one that was left alone. */
-import { rmSync } from 'node:fs';
+/** A run that is ended at units of its work, in every phase, and started again has the rows, files and results of one that was left alone. */
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, it } from 'vitest';
-import { expectSameAfterKills, runsFolder, runWhole } from './killed-run.js';
-import type { WholeRun } from './killed-run.js';
-import { sets } from './propel-process.js';
+import { expect, it } from 'vitest';
+import { PACKAGE } from './propel-process.js';
 
-const KILLS = 20;
-/** A run of every phase that lasts some seconds. */
-const SHORT = sets({
-  band: { min: 2, max: 4, of: 4 },
-  'label.tasks': 80,
-  'label.batch': 24,
-  'train.steps': 6,
-  'train.batch': 16,
-  'train.checkpointEvery': 2,
-  'evaluate.generations': 40,
-  'evaluate.batch': 20,
-  'evaluate.rescoreEvery': 3,
-});
+/** Every stage of the run has one kill at least; `npm run kills` has ten times as many. */
+const FAULTS = ['--kills', '12', '--interrupts', '2', '--full', '3'];
 
-const folder = runsFolder();
-afterAll(() => rmSync(folder, { recursive: true }));
-
-describe('a run that is killed and started again', () => {
-  let whole: WholeRun;
-
-  beforeAll(async () => {
-    whole = await runWhole(join(folder, 'whole'), SHORT);
-  }, 300_000);
-
-  it(`ends with the same rows and results after ${KILLS} kills`, async () => {
-    await expectSameAfterKills(whole, join(folder, 'killed'), SHORT, KILLS);
-  }, 900_000);
+it('ends as one that was left alone, after kills, interrupts and full disks', { timeout: 600_000 }, async () => {
+  const child = spawn(process.execPath, [join(PACKAGE, 'scripts', 'kills.mjs'), ...FAULTS], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  expect(said).toMatch(
+    /\n12 kills, 2 interrupts, 3 full disks, spread: start [1-9]\d*, label [1-9].*, report [1-9]\d*\nrows of \d+ tables, \d+ files and the results are those of a run that was left alone\n$/,
+  );
+  expect(code, said).toBe(0);
 });

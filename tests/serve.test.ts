@@ -111,31 +111,52 @@ describe('the reward', () => {
     const rewards = body['rewards'] as number[];
     expect(rewards.slice(1)).toEqual([-3, -3]);
     expect(rewards[0]).toBeGreaterThanOrEqual(-2.5);
-    const texts = JSON.stringify(samples);
-    // As a NumPy array does, verl's columns refuse to be asked whether they are empty.
-    const batch = await python(
-      `import json, verl_reward as v\nclass Array(list):\n    def __bool__(self): raise ValueError('ambiguous')\n` +
-        `t = json.loads(${JSON.stringify(texts)})\ninfos = Array([{}, None, {'type': 'code_o'}])\n` +
-        `print(json.dumps(v.compute_score_batch([''] * 3, t, [''] * 3, infos)))`,
+    const texts = `import asyncio, json\nimport propel_reward as p\nt = json.loads(${JSON.stringify(JSON.stringify(samples))})\n`;
+    const verl = await python(
+      `${texts}infos = [{}, None, {'propel_type': 'code_o'}]\n` +
+        `all = [asyncio.run(p.compute_score('code', x, '', info, reward_kwarg=1)) for x, info in zip(t, infos)]\nprint(json.dumps(all))`,
     );
-    expect(batch).toMatchObject([
-      { score: rewards[0], valid: 1 },
-      { score: -3, valid: 0 },
-      { score: -3, valid: 0 },
+    expect(verl).toEqual([
+      { score: rewards[0], valid: 1, band_probability: expect.any(Number) },
+      { score: -3, valid: 0, band_probability: 0 },
+      { score: -3, valid: 0, band_probability: 0 },
     ]);
-    const one = await python(
-      `import json, verl_reward as v\nt = json.loads(${JSON.stringify(texts)})\nprint(json.dumps(v.compute_score('code', t[0], '')))`,
+    // OpenRLHF makes tensors of what comes back; a list shows as well what they hold.
+    const openRlhf = await python(
+      `${texts}import sys, types\nsys.modules['torch'] = types.SimpleNamespace(tensor=lambda values, dtype: values, float32=None)\n` +
+        `print(json.dumps([p.reward_func(['ask:' + x for x in t], ['ask:'] * 3, [''] * 3), p.reward_func([], [], [])]))`,
     );
-    expect(one).toMatchObject({ score: rewards[0] });
+    expect(openRlhf).toEqual([
+      {
+        rewards,
+        scores: [expect.any(Number), 0, 0],
+        extra_logs: { valid: [1, 0, 0], band_probability: expect.any(Array) },
+      },
+      { rewards: [], scores: [], extra_logs: {} },
+    ]);
     const trl = await python(
-      `import json, trl_reward as r\nt = json.loads(${JSON.stringify(texts)})\nf = r.probe_reward(${JSON.stringify(url)})\n` +
-        `print(json.dumps([f(completions=t, prompts=t), f(completions=[[{'role': 'assistant', 'content': x}] for x in t]), f(completions=[]),\n` +
-        `  f(completions=[[{'role': 'assistant'}, {'content': [{'type': 'text', 'text': x}, {'type': 'image'}]}] for x in t])]))`,
+      `${texts}import pickle\nf = pickle.loads(pickle.dumps(p.propel_probe))\nlogged = {}\n` +
+        `log = dict(log_extra=lambda name, column: logged.update({name: column}), log_metric=lambda name, value: logged.update({name: value}))\n` +
+        `asked = {'role': 'user', 'content': 'write one'}\n` +
+        `print(json.dumps([f(completions=t, prompts=t, trainer_state=None, propel_type=['code_o'] * 3, **log), logged, f(completions=[]),\n` +
+        `  f(completions=[[{'role': 'assistant', 'content': 'first'}, asked, {'role': 'assistant', 'content': x}] for x in t]),\n` +
+        `  f(completions=[[{'content': [{'type': 'text', 'text': x}, {'type': 'image'}]}] for x in t])]))`,
     );
-    expect(trl).toEqual([rewards, rewards, [], rewards]);
-    await expect(python(`import verl_reward as v\nv.compute_score('', 'x', '', {'type': 'code_x'})`)).rejects.toThrow(
-      'propel serve refuses the request: 400',
-    );
+    expect(trl).toEqual([
+      rewards,
+      {
+        propel_outcome: ['ok', 'unparsable', 'timeout'],
+        'propel/valid': 1 / 3,
+        'propel/band_probability': expect.any(Number),
+        'propel/not_judged': 0,
+      },
+      [],
+      rewards,
+      rewards,
+    ]);
+    await expect(
+      python(`${texts}asyncio.run(p.compute_score('', 'x', '', {'propel_type': 'code_x'}))`),
+    ).rejects.toThrow(/propel: .*\/v1\/reward answers 400: .*items\.0\.type: code_x is none of code_o/);
   }, 180_000);
 });
 

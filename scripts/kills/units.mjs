@@ -15,8 +15,9 @@ function install({ log, fault }) {
   const marks = [];
   let units = 0;
   let opened = null;
+  let hit;
 
-  const save = (at) => writeFileSync(log, JSON.stringify({ marks, opened, units, ...(at && { at }) }));
+  const save = () => writeFileSync(log, JSON.stringify({ marks, opened, units, at: hit }));
   const reach = (name) => marks.push({ name, at: units });
 
   /** @param full what a full disk makes of it */
@@ -27,7 +28,8 @@ function install({ log, fault }) {
     if (fault.kind === 'full' && !full) return; // the next that writes
     const { kind } = fault;
     fault = null;
-    save(what);
+    hit = what;
+    save();
     if (kind === 'kill') process.kill(process.pid, 'SIGKILL');
     else if (kind === 'interrupt') process.kill(process.pid, 'SIGINT');
     else throw full();
@@ -93,7 +95,7 @@ function install({ log, fault }) {
     return runSession.apply(this, args);
   };
 
-  process.on('exit', () => save());
+  process.on('exit', save);
 }
 
 /** What a statement writes that a run goes on from. */

@@ -135,7 +135,7 @@ export const METRICS = [
       ['interval: studentInterval(known)', 'interval: null'],
       ['(solverTrials.offline.mean ?? 0) + (solverTrials.inLoop.mean ?? 0)', 'solverTrials.offline.mean ?? 0'],
       ['(solverTrials.offline.mean ?? 0) + (solverTrials.inLoop.mean ?? 0)', 'solverTrials.inLoop.mean ?? 0'],
-      ['Math.min(...seeds.map(({ n }) => n))', 'Math.max(...seeds.map(({ n }) => n))'],
+      ['smallest(seeds.map(({ n }) => n))', 'seeds[0]!.n'],
       ["reward === 'none' && policy === null", "reward === 'none'"],
       ['a.variation.length - b.variation.length', 'b.variation.length - a.variation.length'],
     ],
@@ -149,6 +149,16 @@ export const METRICS = [
       ['trialsOf(best) < trialsOf(solver)', 'trialsOf(best) > trialsOf(solver)'],
       ['figure >= threshold - 1e-9', 'figure > threshold + 1e-9'],
       ['figure >= threshold - 1e-9', 'figure <= threshold'],
+    ],
+  },
+  {
+    file: 'src/metrics/extremes.ts',
+    tests: ['src/metrics/extremes.test.ts'],
+    changes: [
+      ['most = Math.max(most, value)', 'most = Math.min(most, value)'],
+      ['let most = -Infinity', 'let most = 0'],
+      ['least = Math.min(least, value)', 'least = Math.max(least, value)'],
+      ['let least = Infinity', 'let least = 0'],
     ],
   },
 ];

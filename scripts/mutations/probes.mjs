@@ -157,12 +157,12 @@ export const PROBES = [
     file: 'src/probe/train-probes.ts',
     tests: [TRAINED],
     changes: [
-      ['ranked.find(({ candidate }) => !taken.has(candidate.name)) ?? ranked[0]!', 'ranked[0]!'],
+      ['choices.find(({ candidate }) => !taken.has(candidate.name)) ?? choices[0]!', 'choices[0]!'],
       ['const resampled = member > 0;', 'const resampled = false;'],
-      ['[...train, ...validation]);\n    const specOf', '[...train]);\n    const specOf'],
+      ['fitChoice(this.#labels, best, [...train, ...validation])', 'fitChoice(this.#labels, best, [...train])'],
       [
-        'fitChoice(this.#labels, chosen, [...train, ...validation])',
-        'fitChoice(this.#labels, chosen, [...train, ...validation, ...test])',
+        'fitChoice(this.#labels, best, [...train, ...validation])',
+        'fitChoice(this.#labels, best, [...train, ...validation, ...test])',
       ],
       ['fitChoice(this.#labels, best!, outside)', 'fitChoice(this.#labels, best!, [...outside, ...inside])'],
       ['float32Scale(logits)', '{ mean: 0, sd: 1 }'],

@@ -1,156 +1,152 @@
-/**
- * Models as transformers reads them. Tiny checkpoints with odd configurations, tokenizers and chat templates, drawn by seed, are opened by
- * transformers and by propel: each comes out equal, refused by name, or as a silent disagreement, of which there must be none.
- */
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// transformers beside our decoder: tiny random checkpoints with odd configurations, each read by both. Equal, or refused by name; never silently another.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { openCheckpoint } from '../../dist/lm/checkpoint.js';
-import { FAMILIES } from '../../dist/lm/config.js';
-import { readEndTokens } from '../../dist/lm/end-tokens.js';
-import { Engine } from '../../dist/lm/engine.js';
-import { Tokenizer } from '../../dist/lm/tokenizer.js';
+import { adapterInputs, readAdapter } from '../../dist/lm/adapter.js';
+import { Decoder } from '../../dist/lm/decoder.js';
+import { tokenInput } from '../../dist/lm/update-graph.js';
+import { bindWeights, openCheckpoint } from '../../dist/lm/checkpoint.js';
+import { Differentiable } from '../../dist/onnx/differentiable.js';
+import { floatData, floats, integers, Session } from '../../dist/onnx/session.js';
 
-/** Largest |difference| of a log-probability, float32 on both sides. */
-const TOLERANCE = 2e-4;
+const COUNT = process.env.PROPEL_PEERS_CONFIGURATIONS ?? '400';
+const ADAPTERS = '100';
+const SEED = process.env.PROPEL_PEERS_SEED ?? '1';
+/** Of logits, whose largest are about 10. */
+const TOLERANCE = 2e-3;
 
-const script = (name) => fileURLToPath(new URL(name, import.meta.url));
-
-/** Run a Python file of this folder. */
-function python(peer, name, ...args) {
-  execFileSync(peer, ['-P', script(name), ...args.map(String)], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', TOKENIZERS_PARALLELISM: 'false' },
-  });
-}
-
-/** What propel says of a model that transformers has opened or refused. @returns [verdict, detail] */
-async function judgeModel(folder, expected) {
-  const engine = await Engine.create({ provider: 'cpu', threads: 1 });
-  try {
-    const { config } = openCheckpoint(folder);
-    if (expected.refused) return ['the peer refuses', `${expected.refused} (${expected.at})`];
-    if (expected.madeUp.length > 0) return ['SILENT', `transformers makes up ${expected.madeUp.join(', ')}`];
-    const ends = readEndTokens(folder);
-    const lacking = expected.ends.filter((id) => !ends.includes(id));
-    if (lacking.length > 0) return ['SILENT', `ends ${ends.join()} lack ${lacking.join()}`];
-    let most = 0;
-    let compared = 0;
-    for (const [length, rows] of Object.entries(expected.logProbs)) {
-      const time = Number(length);
-      if (time > config.maxPositions) continue;
-      compared = time;
-      const batch = {
-        batch: rows.length,
-        time,
-        ids: BigInt64Array.from(
-          rows.flatMap(() => expected.ids.slice(0, time)),
-          BigInt,
-        ),
-        labels: BigInt64Array.from(
-          expected.labels.flatMap((row) => row.slice(0, time)),
-          BigInt,
-        ),
-        mask: new Float32Array(rows.length * time).fill(1),
+export const TRANSFORMERS = [
+  {
+    name: 'transformers',
+    what: `${COUNT} configurations of all families: equal logits, or refused by name`,
+    environment: 'trainers',
+    async run({ python, folder }) {
+      const { ids } = await python(['decoders.py', 'make', folder, COUNT, SEED]);
+      const cases = readdirSync(folder).filter((name) => name.startsWith('case-'));
+      const refused = new Map();
+      const lengths = {};
+      for (const name of cases) {
+        // What transformers does not make is no one's model.
+        if (existsSync(join(folder, name, 'peer.txt'))) continue;
+        try {
+          lengths[name] = Math.min(ids.length, openCheckpoint(join(folder, name)).config.maxPositions);
+        } catch (error) {
+          if (error.name !== 'UserError') throw error;
+          refused.set(name, error.message);
+        }
+      }
+      const asked = join(folder, 'asked.json');
+      writeFileSync(asked, JSON.stringify(lengths));
+      const peer = await python(['decoders.py', 'logits', folder, asked]);
+      const differing = [];
+      let equal = 0;
+      let peerRefuses = 0;
+      for (const [name, length] of Object.entries(lengths)) {
+        if (peer[name] !== null) {
+          peerRefuses += 1;
+          continue;
+        }
+        const off = await distance(join(folder, name), join(folder, name), ids.slice(0, length), null);
+        if (off < TOLERANCE) equal += 1;
+        else differing.push(`${describe(folder, name)}: off by ${off.toFixed(3)}`);
+      }
+      if (process.env.PROPEL_PEERS_VERBOSE) {
+        for (const [name, why] of refused)
+          console.log(`refused  ${describe(folder, name)}: ${why.replace(/^.*?: /, '')}`);
+        for (const [name, why] of Object.entries(peer)) if (why) console.log(`peer  ${describe(folder, name)}: ${why}`);
+      }
+      if (differing.length > 0) {
+        for (const line of differing) console.log(`  ${line}`);
+        throw new Error(
+          `${differing.length} of ${cases.length} configurations differ silently (${equal} equal, ${refused.size} refused)`,
+        );
+      }
+      return {
+        configurations: cases.length,
+        equal,
+        refused: refused.size,
+        'refused by transformers': cases.length - equal - refused.size,
       };
-      const out = await engine.logProbs(folder, batch, null);
-      rows.flat().forEach((x, i) => {
-        const difference = Math.abs(x - out[i]);
-        if (!(difference <= most)) most = difference;
-      });
-    }
-    if (!(most <= TOLERANCE)) return ['SILENT', `log-probabilities differ by ${most.toPrecision(3)}`];
-    return compared === 0
-      ? ['refused', 'no position that was tried']
-      : ['equal', `to ${compared} tokens, ${most.toExponential(0)}`];
-  } catch (error) {
-    if (error.name !== 'UserError') return ['SILENT', `${error.name}: ${error.message}`.slice(0, 300)];
-    if (expected.refused) return ['both refuse', error.message];
-    return ['refused', error.message.replaceAll(folder, '')];
-  } finally {
-    await engine.close();
-  }
+    },
+  },
+];
+
+export const PEFT = [
+  {
+    name: 'peft',
+    what: `${ADAPTERS} adapters with PEFT's settings: equal logits, or refused by name`,
+    environment: 'trainers',
+    async run({ python, folder }) {
+      const { ids } = await python(['decoders.py', 'adapters', folder, ADAPTERS, SEED]);
+      const cases = readdirSync(folder);
+      const differing = [];
+      let [equal, refused] = [0, 0];
+      for (const name of cases) {
+        const place = join(folder, name);
+        if (existsSync(join(place, 'peer.txt'))) continue;
+        const { config } = openCheckpoint(join(place, 'base'));
+        let adapter;
+        try {
+          adapter = readAdapter(join(place, 'adapter'), config);
+        } catch (error) {
+          if (error.name !== 'UserError') throw error;
+          refused += 1;
+          if (process.env.PROPEL_PEERS_VERBOSE)
+            console.log(`refused  ${settings(place)}: ${error.message.replace(/^.*?: /, '')}`);
+          continue;
+        }
+        const off = await distance(place, join(place, 'base'), ids, adapter);
+        if (off < TOLERANCE) equal += 1;
+        else differing.push(`${settings(place)}: off by ${off.toFixed(3)}`);
+      }
+      if (differing.length > 0) {
+        for (const line of differing) console.log(`  ${line}`);
+        throw new Error(
+          `${differing.length} of ${cases.length} adapters differ silently (${equal} equal, ${refused} refused)`,
+        );
+      }
+      return { adapters: cases.length, equal, refused, 'refused by peft': cases.length - equal - refused };
+    },
+  },
+];
+
+const settings = (place) => readFileSync(join(place, 'changes.json'), 'utf8');
+
+const KEYS =
+  /^(attention_bias|mlp_bias|hidden_act|head_dim|num_key|rms|rope|original|partial|sliding|use_sl|max_w|layer_t|max_pos|tie)/;
+
+function describe(folder, name) {
+  const read = (file) => JSON.parse(readFileSync(join(folder, name, file), 'utf8'));
+  const { family, changes, file } = read('changes.json');
+  const config = Object.fromEntries(Object.entries(read('config.json')).filter(([key]) => KEYS.test(key)));
+  return `${name} ${family} [${[...changes, ...(file ? [`file: ${file}`] : [])].join(', ')}] ${JSON.stringify(config)}`;
 }
 
-export async function compareModels(peer, folder, first, count) {
-  // A folder that is kept is judged again.
-  if (!existsSync(folder)) python(peer, 'transformers_models.py', folder, first, count, Object.keys(FAMILIES).join());
-  const results = [];
-  for (const name of readdirSync(folder).toSorted()) {
-    const expected = JSON.parse(readFileSync(join(folder, name, 'expected.json'), 'utf8'));
-    const [verdict, detail] = await judgeModel(join(folder, name), expected);
-    results.push({ name, kinds: expected.kinds, verdict, detail });
-  }
-  return results;
+/** How far our logits of one text are from those in `place`. */
+async function distance(place, folder, ids, adapter) {
+  const bytes = readFileSync(join(place, 'logits.bin'));
+  const theirs = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  const ours = await logitsOf(folder, ids, adapter);
+  if (ours.length !== theirs.length)
+    throw new Error(`${place}: ${ours.length} logits, transformers has ${theirs.length}`);
+  return ours.reduce((most, x, i) => Math.max(most, Math.abs(x - theirs[i])), 0);
 }
 
-/** What propel says of a tokenizer and its chat template. @returns [verdict, detail] */
-async function judgeTokenizer(folder, expected) {
-  let tokenizer;
+/** Logits of one text, [time · vocabulary]. */
+async function logitsOf(folder, ids, adapter) {
+  const checkpoint = openCheckpoint(folder);
+  const g = new Differentiable('fused');
+  const tokens = tokenInput(g);
+  const values = adapter ? adapterInputs(g, checkpoint.config, adapter.layout).values : null;
+  const decoder = new Decoder(g, checkpoint.config, bindWeights(g, checkpoint), values, 'time');
+  g.output(decoder.logits(g, decoder.causal(g, tokens)), 'logits');
+  const session = await Session.create(g, { provider: 'cpu', threads: 1, externalFolder: checkpoint.weightsFolder });
+  const factors = Object.fromEntries(
+    [...(adapter?.factors ?? [])].map(([name, { data, shape }]) => [name, floats(data, shape)]),
+  );
   try {
-    tokenizer = await Tokenizer.open(folder);
-  } catch (error) {
-    if (error.name !== 'UserError') return ['SILENT', `${error.name}: ${error.message}`.slice(0, 300)];
-    if (expected.refused) return ['both refuse', error.message];
-    return ['refused', error.message.replaceAll(folder, '')];
+    const asked = integers(BigInt64Array.from(ids, BigInt), [1, ids.length]);
+    return floatData((await session.run({ ids: asked, ...factors })).logits);
+  } finally {
+    await session.release();
   }
-  if (expected.refused) return ['the peer refuses', `${expected.refused} (${expected.at})`];
-  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-  if (!same(tokenizer.prefix, expected.prefix)) return ['SILENT', `prefix ${tokenizer.prefix}, not ${expected.prefix}`];
-  if (expected.eos !== null && tokenizer.eos !== expected.eos)
-    return ['SILENT', `eos ${tokenizer.eos}, not ${expected.eos}`];
-  for (const [text, ids, decoded] of expected.rows) {
-    let own;
-    try {
-      own = tokenizer.encode(text);
-    } catch (error) {
-      if (error.name !== 'UserError') return ['SILENT', `${JSON.stringify(text)}: ${error.stack}`];
-      return ['refused', error.message];
-    }
-    if (!same(own, ids)) return ['SILENT', `${JSON.stringify(text)} is ${own}, not ${ids}`];
-    const back = tokenizer.decode(ids);
-    if (back !== decoded) return ['SILENT', `${ids} is ${JSON.stringify(back)}, not ${JSON.stringify(decoded)}`];
-  }
-  if (tokenizer.hasChat !== expected.chats.length > 0)
-    return ['SILENT', `has ${tokenizer.hasChat ? 'a' : 'no'} chat template`];
-  for (const [content, ids, filled] of expected.chats) {
-    let own;
-    try {
-      own = tokenizer.question(content, 'auto');
-    } catch (error) {
-      if (error.name !== 'UserError') return ['SILENT', `template: ${error.stack}`];
-      return [ids === null ? 'both refuse' : 'refused', `template: ${error.message}`];
-    }
-    if (ids === null) return ['the peer refuses', `template: ${filled}`];
-    if (!same(own, ids))
-      return ['SILENT', `template: ${JSON.stringify(tokenizer.decode(own))}, not ${JSON.stringify(filled)}`];
-  }
-  return ['equal', ''];
-}
-
-export async function compareTokenizers(peer, folder, first, count) {
-  if (!existsSync(folder)) python(peer, 'transformers_tokenizers.py', folder, first, count);
-  const results = [];
-  for (const name of readdirSync(folder).toSorted()) {
-    const expected = JSON.parse(readFileSync(join(folder, name, 'expected.json'), 'utf8'));
-    const [verdict, detail] = await judgeTokenizer(join(folder, name), expected);
-    results.push({ name, kinds: expected.kinds, verdict, detail });
-  }
-  return results;
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , peer, what, first = '0', count = '400', keep] = process.argv;
-  const folder = keep ?? join(mkdtempSync(join(tmpdir(), 'propel-peers-')), what);
-  const compare = what === 'models' ? compareModels : compareTokenizers;
-  const results = await compare(peer, folder, Number(first), Number(count));
-  for (const { name, kinds, verdict, detail } of results) {
-    console.log(`${name} ${verdict}: ${detail} [${kinds.join('; ')}]`);
-  }
-  for (const verdict of new Set(results.map((one) => one.verdict))) {
-    console.log(`${verdict}: ${results.filter((one) => one.verdict === verdict).length}`);
-  }
-  if (keep === undefined) rmSync(folder, { recursive: true });
 }

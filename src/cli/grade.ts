@@ -44,8 +44,9 @@ export function register(program: Command): void {
     .addHelpText(
       'after',
       `
-An answer stands alone, or in the last block of its kind (\`\`\`output, \`\`\`input, \`\`\`python) of a longer text. An input may be a whole
-call, f(1, 2). Outputs are compared as Python literals, on the host: the expected output never enters the sandbox.
+An answer stands alone, or in the last block of its kind (\`\`\`output, \`\`\`input, \`\`\`python) of a longer text; of Python the last block
+that defines f. End tokens of a raw decode (<|im_end|>, </s>) are taken off. An input may be a whole call, f(1, 2).
+Outputs are compared as Python literals, on the host: the expected output never enters the sandbox.
 
 Verdicts:
   pass    right

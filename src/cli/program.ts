@@ -11,6 +11,7 @@ import { register as registerGrade } from './grade.js';
 import { register as registerLabel } from './label.js';
 import { register as registerModels } from './models.js';
 import { register as registerPlan } from './plan.js';
+import { register as registerPrompts } from './prompts.js';
 import { register as registerReport } from './report.js';
 import { register as registerRun } from './run.js';
 import { register as registerSample } from './sample.js';
@@ -34,6 +35,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   registerReport,
   registerExport,
   registerSample,
+  registerPrompts,
   registerCheck,
   registerGrade,
   registerConfig,

@@ -32,6 +32,37 @@ describe('in a log', () => {
     expect(written).toEqual(['label 1,010/1,100 · 2.0/s · 45 s left\n']);
   });
 
+  it('says of slow units how long each takes', () => {
+    const { written, clock, progress } = watch(false);
+    progress.update(0, 10);
+    clock.ms = 60_000;
+    progress.update(2, 10);
+    expect(written).toEqual(['label 2/10 · 30 s each · 4 min 0 s left\n']);
+  });
+
+  it('gets fewer lines the longer the phase lasts: a line a minute of a long one', () => {
+    const { written, clock, progress } = watch(false);
+    for (let second = 0; second <= 3600; second++) {
+      clock.ms = 1000 * second;
+      progress.update(second, 3600);
+    }
+    expect(written.length).toBeLessThan(75);
+    expect(written.at(-2)).toMatch(/^label 3,5\d\d/);
+  });
+
+  it('begins with the run that the phase is a part of', () => {
+    const { written, clock, progress } = watch(false);
+    progress.update(0, 10, undefined, { share: 0.2, secondsLeft: null });
+    clock.ms = 5000;
+    progress.update(5, 10, 'valid 0.9', { share: 0.34, secondsLeft: 720 });
+    clock.ms = 10_000;
+    progress.update(10, 10, undefined, { share: 0.5, secondsLeft: null });
+    expect(written).toEqual([
+      'run 34%, 12 min 0 s left · label 5/10 · 1.0/s · 5.0 s left · valid 0.9\n',
+      'run 50% · label 10/10 · 1.0/s · 0.0 s left\n',
+    ]);
+  });
+
   it('promises nothing while nothing is done', () => {
     const { written, clock, progress } = watch(false);
     clock.ms = 6000;

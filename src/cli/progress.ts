@@ -1,6 +1,6 @@
 /** The progress line on standard error: how far, how fast, how long yet. */
-import type { Progress } from '../pipeline/progress.js';
-import { count, duration } from '../report/format.js';
+import type { Progress, RunProgress } from '../pipeline/progress.js';
+import { count, duration, percent } from '../report/format.js';
 
 /** Where progress is written; standard error is one. */
 export interface ProgressStream {
@@ -9,9 +9,11 @@ export interface ProgressStream {
   write(text: string): unknown;
 }
 
-/** Milliseconds between lines: a terminal's one line is rewritten, a log gets a new line. */
+/** Milliseconds between lines. A terminal's one line is rewritten; a log gets new lines, fewer the longer a phase lasts. */
 const TERMINAL_INTERVAL = 100;
-const LOG_INTERVAL = 5000;
+const LOG_INTERVAL = { least: 5000, most: 60_000 };
+/** The time since a phase's start between two lines of a log. */
+const LOG_SHARE = 1 / 6;
 const CLEAR_LINE = '\r\u001B[2K';
 
 /**
@@ -25,18 +27,21 @@ export function createProgress(
 ): Progress {
   const started = now();
   const isTerminal = stream.isTTY === true;
-  const interval = isTerminal ? TERMINAL_INTERVAL : LOG_INTERVAL;
+  const interval = (at: number): number =>
+    isTerminal
+      ? TERMINAL_INTERVAL
+      : Math.min(LOG_INTERVAL.most, Math.max(LOG_INTERVAL.least, LOG_SHARE * (at - started)));
   let first: { readonly done: number; readonly at: number } | null = null;
   let written = isTerminal ? -Infinity : started;
 
   return {
-    update(done, total, extra) {
+    update(done, total, extra, run) {
       const at = now();
       first ??= { done, at };
-      if (at - written < interval) return;
+      if (at - written < interval(at)) return;
       written = at;
       const rate = (1000 * (done - first.done)) / (at - first.at);
-      const line = describe(label, done, total, rate, extra);
+      const line = describe(label, done, total, rate, extra, run ?? null);
       stream.write(isTerminal ? CLEAR_LINE + line.slice(0, (stream.columns || 80) - 1) : `${line}\n`);
     },
     done(summary) {
@@ -45,8 +50,28 @@ export function createProgress(
   };
 }
 
-/** @param rate units a second; not positive while nothing is known */
-function describe(label: string, done: number, total: number, rate: number, extra: string | undefined): string {
-  const speed = rate > 0 ? [`${rate.toFixed(rate < 10 ? 1 : 0)}/s`, `${duration((total - done) / rate)} left`] : [];
-  return [`${label} ${count(done)}/${count(total)}`, ...speed, ...(extra === undefined ? [] : [extra])].join(' · ');
+/** `run 34%, 12 min left · label 500/1,500 · 100/s · 10 s left · in band 23%`. @param rate units a second; not positive while nothing is known */
+function describe(
+  label: string,
+  done: number,
+  total: number,
+  rate: number,
+  extra: string | undefined,
+  run: RunProgress | null,
+): string {
+  return [
+    ...(run === null
+      ? []
+      : [`run ${percent(run.share, 0)}${run.secondsLeft === null ? '' : `, ${left(run.secondsLeft)}`}`]),
+    `${label} ${count(done)}/${count(total)}`,
+    ...(rate > 0 ? [speed(rate), left((total - done) / rate)] : []),
+    ...(extra === undefined ? [] : [extra]),
+  ].join(' · ');
+}
+
+const left = (seconds: number): string => `${duration(seconds)} left`;
+
+/** Units a second; of slow ones how long each takes. */
+function speed(rate: number): string {
+  return rate < 0.95 ? `${duration(1 / rate)} each` : `${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`;
 }

@@ -127,10 +127,15 @@ describe('a PEFT folder', () => {
     [{ r: '4' }, 'r'],
     [{ lora_alpha: -1 }, 'lora_alpha'],
     [{ target_modules: [] }, 'target_modules'],
-    [{ target_modules: 'all-linear' }, 'target_modules'],
+    [{ target_modules: 3 }, 'target_modules'],
     [{ target_modules: ['lm_head'] }, "target_modules: 'lm_head' is not one of q_proj"],
     [{ use_dora: true }, 'use_dora'],
-    [{ use_rslora: true }, 'use_rslora'],
+    [{ use_rslora: 'yes' }, 'use_rslora'],
+    [{ init_lora_weights: 'pissa' }, 'init_lora_weights'],
+    [{ init_lora_weights: 'olora' }, 'init_lora_weights'],
+    [{ alora_invocation_tokens: [1, 2] }, 'alora_invocation_tokens'],
+    [{ layer_replication: [[0, 1]] }, 'layer_replication'],
+    [{ a_setting_to_come: 'on' }, 'a_setting_to_come'],
     [{ bias: 'all' }, 'bias'],
     [{ r: 1e12 }, 'r'],
     [{ alpha_pattern: { q_proj: 64 } }, 'alpha_pattern'],
@@ -139,6 +144,40 @@ describe('a PEFT folder', () => {
     expect(refusal(withConfig(change))).toMatch(/^UserError: .*adapter_config\.json: /);
     expect(refusal(withConfig(change))).toContain(`adapter_config.json: ${key}`);
   });
+
+  it('is read with the settings that every file of PEFT has', () => {
+    const off = {
+      alpha_pattern: {},
+      rank_pattern: {},
+      use_dora: false,
+      alora_invocation_tokens: null,
+      corda_config: null,
+    };
+    const others = {
+      peft_version: '0.21.2',
+      megatron_core: 'megatron.core',
+      qalora_group_size: 16,
+      auto_mapping: null,
+    };
+    expect(refusal(withConfig({ ...off, ...others, init_lora_weights: true }))).toBe('read');
+  });
+
+  it('with use_rslora is scaled by α / √r', () => {
+    const { layout } = readAdapter(withConfig({ use_rslora: true, lora_alpha: 6, r: 4 }), TINY_LLAMA);
+    // α / r = 12 / 4 = 6 / √4
+    expect(layout).toMatchObject({ rank: 4, alpha: 12 });
+  });
+
+  it.each(['all-linear', '.*_proj', ['self_attn.q_proj', 'self_attn.v_proj']])(
+    'that names its modules by %j has those whose factors it holds',
+    (target_modules) => {
+      const { layout, factors } = readAdapter(withConfig({ target_modules }), TINY_LLAMA);
+      expect(layout.targets).toEqual(['q_proj', 'v_proj']);
+      const excluding = { target_modules: ['q_proj', 'v_proj', 'o_proj'], exclude_modules: ['o_proj'] };
+      expect(readAdapter(withConfig(excluding), TINY_LLAMA).layout.targets).toEqual(['q_proj', 'v_proj']);
+      expect(factors).toEqual(readAdapter(written(), TINY_LLAMA).factors);
+    },
+  );
 
   it('without a file, or with one that is broken, is refused', () => {
     const folder = written();

@@ -141,7 +141,6 @@ export function writeAdapter(folder: string, adapter: Adapter, base: string): vo
   writeFileAtomic(join(folder, CONFIG_FILE), `${JSON.stringify(config, null, 2)}\n`);
 }
 
-const nothing = z.strictObject({}).nullish();
 const configSchema = z.looseObject({
   peft_type: z.literal('LORA'),
   r: z
@@ -149,14 +148,39 @@ const configSchema = z.looseObject({
     .positive()
     .max(2 ** 24),
   lora_alpha: z.number().positive(),
-  target_modules: z.array(z.string()).nonempty(),
-  use_rslora: z.literal(false).optional(),
-  use_dora: z.literal(false).optional(),
+  /** Names, or a pattern of them. */
+  target_modules: z.union([z.string(), z.array(z.string()).nonempty()]),
+  exclude_modules: z.union([z.string(), z.array(z.string())]).nullish(),
+  // The scale is α / √r (Kalajdzievski 2023).
+  use_rslora: z.boolean().default(false),
   bias: z.literal('none').optional(),
-  // Ranks and scales of a module's own.
-  rank_pattern: nothing,
-  alpha_pattern: nothing,
+  // Others start from weights of the base that they have changed.
+  init_lora_weights: z.union([z.boolean(), z.enum(['gaussian', 'orthogonal', 'eva'])]).optional(),
 });
+/** Settings that say nothing of what a written adapter computes, or only in company of one that is refused. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  ...Object.keys(configSchema.shape),
+  'auto_mapping',
+  'base_model_name_or_path',
+  'ensure_weight_tying',
+  'eva_config',
+  'fan_in_fan_out',
+  'inference_mode',
+  'lora_dropout',
+  'megatron_core',
+  'peft_version',
+  'qalora_group_size',
+  'revision',
+  'runtime_config',
+  'task_type',
+]);
+
+/** A setting that is on and unknown here: `alpha_pattern`, `use_dora`, `alora_invocation_tokens`, and whatever comes next. */
+function otherSetting(json: Readonly<Record<string, unknown>>): string | undefined {
+  const isOff = (value: unknown): boolean =>
+    value === null || value === false || (typeof value === 'object' && Object.keys(value).length === 0);
+  return Object.keys(json).find((key) => !HARMLESS.has(key) && !isOff(json[key]));
+}
 
 /** Read a PEFT folder for a model. @throws UserError when a file is missing, corrupt, of another kind, or does not fit the model. */
 export function readAdapter(folder: string, config: DecoderConfig): Adapter {
@@ -167,19 +191,15 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
   } catch (cause) {
     throw new UserError(`${file} cannot be read as JSON: ${inOneLine((cause as Error).message)}`, { cause });
   }
-  const { r, lora_alpha, target_modules } = parseFields(
-    configSchema,
-    json,
-    file,
-    'only plain LoRA adapters are supported',
-  );
-  const modules = moduleNames(config);
-  const unknown = target_modules.find((target) => !modules.includes(target));
-  if (unknown !== undefined)
-    throw new UserError(`${file}: target_modules: '${inOneLine(unknown)}' is not one of ${modules.join(', ')}`);
-  const layout = { rank: r, alpha: lora_alpha, targets: target_modules };
+  const only = 'only plain LoRA adapters are supported';
+  const { r, lora_alpha, target_modules, exclude_modules, use_rslora } = parseFields(configSchema, json, file, only);
+  const other = otherSetting(json as Record<string, unknown>);
+  if (other !== undefined) throw new UserError(`${file}: ${inOneLine(other)} is not supported; ${only}`);
   const weights = join(folder, WEIGHTS_FILE);
   const tensors = readTensors(weights);
+  const targets = targetsOf(exclude_modules?.length ? '' : target_modules, moduleNames(config), tensors.keys());
+  if (typeof targets === 'string') throw new UserError(`${file}: target_modules: ${targets}`);
+  const layout = { rank: r, alpha: use_rslora ? lora_alpha * Math.sqrt(r) : lora_alpha, targets };
   const factors = new Map<string, Tensor>();
   for (const [name, shape] of factorShapes(config, layout)) {
     const tensor = tensors.get(`${PREFIX}${name}.weight`);
@@ -198,4 +218,22 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
       `${weights} holds '${inOneLine(extra)}', which adapter_config.json does not call for in this model`,
     );
   return { layout, factors };
+}
+
+/**
+ * The modules that an adapter adapts. Names are taken as they are; a pattern, or names with a path before them, stand for the modules whose
+ * factors the file holds, and so do names of which some are excluded. A text is why there are none.
+ */
+function targetsOf(
+  named: string | readonly string[],
+  modules: readonly string[],
+  tensors: Iterable<string>,
+): readonly string[] | string {
+  if (typeof named !== 'string' && !named.some((target) => target.includes('.'))) {
+    const unknown = named.find((target) => !modules.includes(target));
+    return unknown === undefined ? named : `'${inOneLine(unknown)}' is not one of ${modules.join(', ')}`;
+  }
+  const held = new Set([...tensors].map((name) => name.split('.').at(-3)!));
+  const found = modules.filter((module) => held.has(module));
+  return found.length > 0 ? found : `no factors of ${modules.join(', ')} are in ${WEIGHTS_FILE}`;
 }

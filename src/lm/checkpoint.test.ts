@@ -31,6 +31,35 @@ describe('a checkpoint folder', () => {
     expect(readWeights(checkpoint)).toEqual(weights);
   });
 
+  it('may be a bare decoder’s, without the prefix of a whole model', () => {
+    const folder = tinyCheckpoint(TINY_LLAMA, 3);
+    const weights = readWeights(openCheckpoint(folder));
+    const bare = new Map([...weights].map(([name, tensor]) => [name.replace(/^model\./, ''), tensor]));
+    writeTensors(join(folder, 'model.safetensors'), bare);
+    expect([...bare.keys()]).toContain('embed_tokens.weight');
+    expect(readWeights(openCheckpoint(folder))).toEqual(weights);
+  });
+
+  it('of a tied head may hold it under either name, or both; a head of its own is used, whatever config.json says', () => {
+    const tied = { ...TINY_LLAMA, tiedHead: true };
+    const folder = tinyCheckpoint(tied, 3);
+    const file = join(folder, 'model.safetensors');
+    const weights = readWeights(openCheckpoint(folder));
+    const [embedding, head] = ['model.embed_tokens.weight', 'lm_head.weight'];
+    const others = [...weights].filter(([name]) => name !== embedding);
+    const matrix = weights.get(embedding)!;
+    writeTensors(file, new Map([[head, matrix], ...others]));
+    expect(readWeights(openCheckpoint(folder))).toEqual(weights);
+    writeTensors(file, new Map([[embedding, matrix], [head, matrix], ...others]));
+    expect(openCheckpoint(folder).config.tiedHead).toBe(true);
+    // The last number of all is another.
+    const changed = { ...matrix, data: matrix.data.map((x, i) => (i === matrix.data.length - 1 ? x + 1 : x)) };
+    writeTensors(file, new Map([[embedding, matrix], [head, changed], ...others]));
+    const opened = openCheckpoint(folder);
+    expect(opened.config.tiedHead).toBe(false);
+    expect(readWeights(opened).get(head)).toEqual(changed);
+  });
+
   it('has Hugging Face’s names', () => {
     const names = [...openCheckpoint(tinyCheckpoint({ ...TINY_QWEN2, layers: 1 })).entries.keys()];
     expect(names.toSorted()).toEqual([

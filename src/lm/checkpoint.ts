@@ -12,9 +12,13 @@ import { formatConfig, readConfig, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import { readable, readTensors, writeTensors } from './safetensors.js';
 import type { TensorEntry, TensorType } from './safetensors.js';
-import { nameWeights } from './weight-names.js';
 import { openWeightFiles, WEIGHTS_FILE, WEIGHTS_INDEX } from './weight-files.js';
 import type { PlacedTensor } from './weight-files.js';
+
+const EMBEDDING = 'model.embed_tokens.weight';
+const HEAD = 'lm_head.weight';
+/** Bytes of a file that are looked at at a time. */
+const PIECE = 1 << 20;
 
 export interface Checkpoint {
   readonly folder: string;
@@ -25,43 +29,56 @@ export interface Checkpoint {
   readonly entries: ReadonlyMap<string, CheckpointTensor>;
 }
 
-export interface CheckpointTensor extends TensorEntry, PlacedTensor {
-  readonly type: TensorType;
-  /** What its file calls it. */
-  readonly name: string;
-}
+export type CheckpointTensor = TensorEntry & PlacedTensor;
 
 /** Open a checkpoint without reading its weights. @throws UserError when a file is missing, corrupt or does not fit the configuration. */
 export function openCheckpoint(folder: string): Checkpoint {
-  const declared = readConfig(folder);
-  const files = openWeightFiles(folder);
-  const { folder: weightsFolder, paths, tensors } = files;
+  const named = readConfig(folder);
+  const { folder: weightsFolder, paths, tensors } = openWeightFiles(folder);
+  const [embedding, head] = [tensors.get(EMBEDDING), tensors.get(HEAD)];
+  // As transformers does: a head of its own counts, whatever config.json says of the two.
+  const ownHead = named.tiedHead && embedding && head && !isSame(weightsFolder, embedding, head);
+  const config = ownHead ? { ...named, tiedHead: false } : named;
   // The file that lists the tensors, for a message.
   const listed = paths.length === 1 ? paths[0]! : join(folder, WEIGHTS_INDEX);
-  const { config, names } = nameWeights(declared, files, listed);
   const entries = new Map<string, CheckpointTensor>();
   for (const [name, shape] of weightShapes(config)) {
-    const stored = names.get(name);
-    const entry = stored === undefined ? undefined : tensors.get(stored);
+    const entry = tensors.get(name) ?? (name === EMBEDDING && config.tiedHead ? head : undefined);
     if (!entry) throw new UserError(`${listed} has no tensor '${name}', which config.json calls for`);
     if (entry.shape.join() !== shape.join()) {
       throw new UserError(
         `${listed}: '${name}' has shape [${entry.shape.join()}], config.json calls for [${shape.join()}]`,
       );
     }
-    entries.set(name, { ...entry, ...readable(listed, name, entry), name: stored! });
+    entries.set(name, { ...entry, ...readable(listed, name, entry) });
   }
   return { folder, config, weightsFolder, entries };
 }
 
 /** All weights as float32, in the configuration's order. */
-export function readWeights({ weightsFolder, entries }: Checkpoint): Map<string, Tensor> {
-  const files = new Map<string, Set<string>>();
-  for (const { file, name } of entries.values()) files.set(file, (files.get(file) ?? new Set()).add(name));
-  const tensors = new Map(
-    [...files].map(([file, names]) => [file, readTensors(join(weightsFolder, file), (name) => names.has(name))]),
-  );
-  return new Map([...entries].map(([weight, { file, name }]) => [weight, tensors.get(file)!.get(name)!]));
+export function readWeights({ folder, entries }: Checkpoint): Map<string, Tensor> {
+  const stored = new Set([...entries.values()].map((entry) => entry.stored));
+  const tensors = openWeightFiles(folder).paths.map((path) => readTensors(path, (name) => stored.has(name)));
+  const find = (name: string): Tensor => tensors.find((shard) => shard.has(name))!.get(name)!;
+  return new Map([...entries].map(([name, entry]) => [name, find(entry.stored)]));
+}
+
+/** Whether two tensors of a checkpoint hold the same bytes, compared piece by piece. */
+function isSame(folder: string, a: PlacedTensor, b: PlacedTensor): boolean {
+  if (a.type !== b.type || a.shape.join() !== b.shape.join() || a.bytes !== b.bytes) return false;
+  const files = [a, b].map(({ file }) => openSync(join(folder, file), 'r')) as [number, number];
+  try {
+    const pieces = [Buffer.allocUnsafe(PIECE), Buffer.allocUnsafe(PIECE)] as const;
+    for (let at = 0; at < a.bytes; at += PIECE) {
+      const size = Math.min(PIECE, a.bytes - at);
+      readSync(files[0], pieces[0], 0, size, a.offset + at);
+      readSync(files[1], pieces[1], 0, size, b.offset + at);
+      if (!pieces[0].subarray(0, size).equals(pieces[1].subarray(0, size))) return false;
+    }
+    return true;
+  } finally {
+    files.forEach((file) => closeSync(file));
+  }
 }
 
 /** Write `config.json` and `model.safetensors`; tokenizer files are the caller's. */
@@ -79,7 +96,7 @@ export function writeCheckpoint(
 /** SHA-256 over configuration and weights: what a probe's card and a run's record call the model. */
 export function checkpointHash(folder: string): string {
   const hash = createHash('sha256');
-  const piece = Buffer.allocUnsafe(1 << 20);
+  const piece = Buffer.allocUnsafe(PIECE);
   for (const file of [join(folder, 'config.json'), ...openWeightFiles(folder).paths]) {
     let descriptor: number;
     try {
@@ -102,8 +119,6 @@ const ELEMENT = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' } as const;
 
 /** A weight of a checkpoint by its name. */
 export type BoundWeights = (name: string) => Value;
-
-const EMBEDDING = 'model.embed_tokens.weight';
 
 /** The type that a model's linear maps are stored in; float32 where they are not of one. */
 export function storedType(checkpoint: Checkpoint): ComputeType {

@@ -22,6 +22,16 @@ const LONGROPE: RopeScaling = {
   originalPositions: 16,
 };
 
+const YARN = {
+  type: 'yarn' as const,
+  factor: 4,
+  betaFast: 32,
+  betaSlow: 1,
+  truncate: true,
+  attentionFactor: 1.5,
+  originalPositions: 16,
+};
+
 describe('config.json', () => {
   const base = {
     model_type: 'llama',
@@ -39,6 +49,7 @@ describe('config.json', () => {
     ['llama with scaled positions', { ...TINY_LLAMA, ropeScaling: LLAMA3 }],
     ['llama with stretched positions', { ...TINY_LLAMA, ropeScaling: { type: 'linear', factor: 4 } }],
     ['mistral with a window', { ...TINY_LLAMA, family: 'mistral', slidingWindow: 32 }],
+    ['llama with yarn', { ...TINY_LLAMA, ropeScaling: YARN, maxPositions: 64 }],
     ['qwen3', { ...TINY_LLAMA, family: 'qwen3' }],
     ['phi3 with longrope', { ...TINY_LLAMA, family: 'phi3', ropeScaling: LONGROPE, maxPositions: 16 }],
   ] satisfies [string, DecoderConfig][])('of a %s comes back as it was written', (_, config) => {
@@ -71,51 +82,54 @@ describe('config.json', () => {
     expect(parse({ rope_parameters: { rope_theta: 500000, rope_type: 'default' } }).ropeTheta).toBe(500000);
   });
 
-  it('has biases of attention as its family does, whatever it says of them where that is not asked', () => {
-    const biased = (model_type: string): boolean[] =>
-      [undefined, null, false, true].map((attention_bias) => parse({ model_type, attention_bias }).attentionBias);
-    expect(biased('llama')).toEqual([false, false, false, true]);
-    expect(biased('qwen3')).toEqual([false, false, false, true]);
-    expect(biased('qwen2')).toEqual([true, true, true, true]);
-    expect(biased('mistral')).toEqual([false, false, false, false]);
-    expect(biased('phi3')).toEqual([false, false, false, false]);
-  });
-
-  it('takes the older key for scaled positions where both hold something, with the base that stands in it', () => {
-    const linear = { rope_type: 'linear', factor: 4 };
-    const other = { rope_type: 'linear', factor: 2, rope_theta: 7 };
-    const read = (change: object): object => {
-      const { ropeScaling, ropeTheta } = parse({ rope_theta: 500, ...change });
-      return { ropeScaling, ropeTheta };
-    };
-    const scaled = { ropeScaling: { type: 'linear', factor: 4 }, ropeTheta: 500 };
-    expect(read({ rope_scaling: linear, rope_parameters: other })).toEqual(scaled);
-    expect(read({ rope_scaling: {}, rope_parameters: linear })).toEqual(scaled);
-    expect(read({ rope_scaling: null, rope_parameters: linear })).toEqual(scaled);
-    expect(read({ rope_scaling: { type: 'default', rope_theta: 9 } })).toEqual({ ropeScaling: null, ropeTheta: 9 });
-    expect(read({ rope_scaling: other })).toEqual({ ropeScaling: { type: 'linear', factor: 2 }, ropeTheta: 7 });
-  });
-
-  it('may call SiLU swish', () => {
-    expect(parse({ hidden_act: 'swish' })).toEqual(parse({}));
-  });
-
   it('has its family’s defaults where it is silent', () => {
-    expect(parse({ model_type: 'qwen3' })).toMatchObject({ headDim: 128, attentionBias: false, maxPositions: 32_768 });
-    expect(parse({ model_type: 'phi3' })).toMatchObject({ epsilon: 1e-5, maxPositions: 4096 });
-    expect(parse({ model_type: 'mistral', attention_bias: true })).toMatchObject({ attentionBias: false });
+    const wide = { num_attention_heads: 32, hidden_size: 256 };
+    expect(parse({ model_type: 'qwen3', ...wide })).toMatchObject({ headDim: 128, attentionBias: false, kvHeads: 32 });
+    expect(parse({ model_type: 'qwen2', ...wide })).toMatchObject({ kvHeads: 32, maxPositions: 32_768 });
+    expect(parse({ model_type: 'mistral', ...wide })).toMatchObject({ kvHeads: 8, slidingWindow: 4096 });
+    expect(parse({ model_type: 'phi3' })).toMatchObject({ epsilon: 1e-5, maxPositions: 4096, slidingWindow: null });
+  });
+
+  it('has as many heads of keys as of queries where their number is null', () => {
+    for (const model_type of ['llama', 'mistral', 'qwen2', 'qwen3', 'phi3']) {
+      expect(parse({ model_type, num_key_value_heads: null }).kvHeads).toBe(4);
+    }
+  });
+
+  it('has biases where the family says, whatever attention_bias does', () => {
+    const biased = (model_type: string) =>
+      [true, false, null, undefined].map(
+        (attention_bias) => parse({ model_type, num_key_value_heads: 4, attention_bias }).attentionBias,
+      );
+    expect(biased('qwen2')).toEqual([true, true, true, true]);
+    expect(biased('qwen3')).toEqual([true, false, false, false]);
+    expect(biased('llama')).toEqual([true, false, false, false]);
+    expect(biased('mistral')).toEqual([false, false, false, false]);
+    expect(parse({ model_type: 'qwen2', num_key_value_heads: 4, mlp_bias: true })).toBeTruthy();
+    expect(parse({ hidden_act: 'swish' })).toEqual(parse({}));
   });
 
   it('ends at its sliding window, where the family and the switch have one', () => {
     const ends = (change: object): object => {
-      const { maxPositions, slidingWindow } = parse({ max_position_embeddings: 4096, sliding_window: 512, ...change });
+      const given = { max_position_embeddings: 4096, sliding_window: 512, num_key_value_heads: 4 };
+      const { maxPositions, slidingWindow } = parse({ ...given, ...change });
       return { maxPositions, slidingWindow };
     };
     const windowed = { maxPositions: 512, slidingWindow: 512 };
     const whole = { maxPositions: 4096, slidingWindow: null };
     expect(ends({ model_type: 'mistral' })).toEqual(windowed);
     expect(ends({ model_type: 'phi3' })).toEqual(windowed);
-    expect(ends({ model_type: 'qwen2', use_sliding_window: true })).toEqual(windowed);
+    const switched = { model_type: 'qwen2', use_sliding_window: true };
+    expect(ends({ ...switched, max_window_layers: 1 })).toEqual(windowed);
+    expect(ends({ ...switched, layer_types: ['full_attention', 'sliding_attention'] })).toEqual(windowed);
+    // No layer comes after the 28th.
+    expect(ends(switched)).toEqual(whole);
+    expect(ends({ ...switched, max_window_layers: 0, layer_types: ['full_attention', 'full_attention'] })).toEqual(
+      whole,
+    );
+    const unsaid = { max_position_embeddings: 8192, sliding_window: undefined };
+    expect(ends({ model_type: 'mistral', ...unsaid })).toEqual({ maxPositions: 4096, slidingWindow: 4096 });
+    expect(ends({ ...switched, max_window_layers: 0, ...unsaid })).toEqual({ maxPositions: 4096, slidingWindow: 4096 });
     expect(ends({ model_type: 'qwen2', use_sliding_window: false })).toEqual(whole);
     expect(ends({ model_type: 'llama' })).toEqual(whole);
     expect(ends({ model_type: 'mistral', sliding_window: null })).toEqual(whole);
@@ -143,8 +157,40 @@ describe('config.json', () => {
     expect(phi3.maxPositions).toBe(16);
   });
 
+  it('prefers rope_scaling, a theta within it, and the original positions at the top, as transformers does', () => {
+    const scaled = (change: object) => parse({ max_position_embeddings: 64, ...change });
+    const linear = { rope_type: 'linear', factor: 2 };
+    expect(scaled({ rope_scaling: linear, rope_parameters: { rope_type: 'linear', factor: 4 } })).toEqual(
+      scaled({ rope_scaling: linear }),
+    );
+    expect(scaled({ rope_scaling: {}, rope_parameters: { rope_theta: 5 } }).ropeTheta).toBe(5);
+    expect(scaled({ rope_theta: 9, rope_scaling: { type: 'default', rope_theta: 7 } })).toMatchObject({
+      ropeTheta: 7,
+      ropeScaling: null,
+    });
+    const longrope = { type: 'longrope', short_factor: [1, 1, 1, 1], long_factor: [1, 1, 1, 1] };
+    const original = (change: object, within: object = {}) =>
+      scaled({ rope_scaling: { ...longrope, ...within }, ...change }).ropeScaling as { originalPositions: number };
+    const within = { original_max_position_embeddings: 16 };
+    expect(original({}, within).originalPositions).toBe(16);
+    expect(original({ original_max_position_embeddings: 32 }, within).originalPositions).toBe(32);
+    expect(original({}).originalPositions).toBe(64);
+    expect(original({ model_type: 'phi3' }, within).originalPositions).toBe(4096);
+    // √(1 + ln 8 / ln 16)
+    expect(original({}, { ...within, factor: 8 })).toMatchObject({
+      attentionFactor: Math.sqrt(1 + Math.log(8) / Math.log(16)),
+    });
+  });
+
+  it('reaches as far as yarn stretches it; dynamic changes nothing up to the positions', () => {
+    const yarn = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 32_768 };
+    expect(parse({ rope_scaling: yarn, max_position_embeddings: 32_768 }).maxPositions).toBe(131_072);
+    expect(parse({ rope_scaling: { ...yarn, factor: 1e12 } }).maxPositions).toBe(2 ** 27);
+    expect(parse({ rope_scaling: { type: 'dynamic', factor: 2 } })).toEqual(parse({}));
+  });
+
   it('says where sequences end, and why', () => {
-    const said = (change: object): string => positionLimit(parse(change));
+    const said = (change: object): string => positionLimit(parse({ num_key_value_heads: 4, ...change }));
     expect(said({})).toBe("the model's 2048 positions");
     expect(said({ model_type: 'mistral', sliding_window: 64 })).toBe(
       "the model's sliding window of 64 positions, beyond which attention is not supported",
@@ -168,8 +214,13 @@ describe('config.json', () => {
     [{ head_dim: 1e15 }, 'c.json: head_dim: is more than 65536, which no decoder has'],
     [{ max_position_embeddings: 1e300 }, 'c.json: max_position_embeddings: is '],
     [{ hidden_act: 'gelu' }, "c.json: hidden_act 'gelu' is not supported; only silu is"],
-    [{ rope_scaling: { type: 'yarn' } }, 'c.json: rope_scaling "yarn" is not supported; supported are linear, llama3'],
-    [{ rope_scaling: { type: 'dynamic', factor: 2 } }, 'c.json: rope_scaling "dynamic" is not supported'],
+    [{ rope_scaling: { type: 'yarn' } }, 'c.json: rope_scaling.factor: missing'],
+    [{ rope_scaling: { type: 'dynamic' } }, 'c.json: rope_scaling.factor: missing'],
+    [
+      { rope_scaling: { type: 'proportional' } },
+      'c.json: rope_scaling "proportional" is not supported; supported are linear, dynamic, llama3, longrope and yarn',
+    ],
+    [{ rope_scaling: { type: 'linear', factor: 2, rope_theta: 'high' } }, 'c.json: rope_theta is no positive number'],
     [{ rope_scaling: 4 }, 'c.json: rope_scaling: '],
     [{ rope_parameters: { rope_type: 'llama3' } }, 'c.json: rope_scaling.factor: '],
     [

@@ -12,8 +12,10 @@ interface Family {
   readonly architecture: string;
   /** Linear modules with a bias, where `attentionBias` says so. */
   readonly biased: readonly string[];
-  /** Whether attention has biases: where `attention_bias` says so, or whatever it says. */
-  readonly attentionBias: 'switched' | 'always' | 'never';
+  /** `attention_bias` where `config.json` has none; always or never: the family's, whatever it says. */
+  readonly attentionBias: boolean | 'always' | 'never';
+  /** Whether `mlp_bias` counts. */
+  readonly mlpBias: boolean;
   /** Whether queries and keys are normalised, head by head, before their rotation. */
   readonly queryKeyNorm: boolean;
   /** Whether q, k and v are one matrix, and gate and up another. */
@@ -21,14 +23,23 @@ interface Family {
   /** Whether `sliding_window` counts: always, only with `use_sliding_window`, or never. */
   readonly window: 'always' | 'switched' | 'never';
   /** What transformers takes where `config.json` is silent. */
-  readonly defaults: { readonly epsilon: number; readonly positions: number; readonly headDim?: number };
+  readonly defaults: {
+    readonly epsilon: number;
+    readonly positions: number;
+    readonly headDim?: number;
+    /** Else as many as heads, as where it is null. */
+    readonly kvHeads?: number;
+    readonly slidingWindow?: number;
+    readonly originalPositions?: number;
+  };
 }
 
 const QUERY_KEY_VALUE = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
 const PLAIN: Family = {
   architecture: 'LlamaForCausalLM',
   biased: [...QUERY_KEY_VALUE, 'self_attn.o_proj'],
-  attentionBias: 'switched',
+  attentionBias: false,
+  mlpBias: false,
   queryKeyNorm: false,
   fused: false,
   window: 'never',
@@ -37,13 +48,13 @@ const PLAIN: Family = {
 
 /** The decoders that are supported, by their `model_type`. */
 export const FAMILIES = {
-  llama: PLAIN,
+  llama: { ...PLAIN, mlpBias: true },
   mistral: {
     ...PLAIN,
     architecture: 'MistralForCausalLM',
     attentionBias: 'never',
     window: 'always',
-    defaults: { epsilon: 1e-6, positions: 131_072 },
+    defaults: { epsilon: 1e-6, positions: 131_072, kvHeads: 8, slidingWindow: 4096 },
   },
   qwen2: {
     ...PLAIN,
@@ -51,14 +62,14 @@ export const FAMILIES = {
     biased: QUERY_KEY_VALUE,
     attentionBias: 'always',
     window: 'switched',
-    defaults: { epsilon: 1e-6, positions: 32_768 },
+    defaults: { epsilon: 1e-6, positions: 32_768, kvHeads: 32, slidingWindow: 4096 },
   },
   qwen3: {
     ...PLAIN,
     architecture: 'Qwen3ForCausalLM',
     queryKeyNorm: true,
     window: 'switched',
-    defaults: { epsilon: 1e-6, positions: 32_768, headDim: 128 },
+    defaults: { epsilon: 1e-6, positions: 32_768, headDim: 128, kvHeads: 32, slidingWindow: 4096 },
   },
   phi3: {
     ...PLAIN,
@@ -66,7 +77,7 @@ export const FAMILIES = {
     attentionBias: 'never',
     fused: true,
     window: 'always',
-    defaults: { epsilon: 1e-5, positions: 4096 },
+    defaults: { epsilon: 1e-5, positions: 4096, originalPositions: 4096 },
   },
 } as const satisfies Record<string, Family>;
 
@@ -102,9 +113,9 @@ export interface DecoderConfig {
 const sizeTo = (most: number) =>
   z.int('is no whole number').min(1, 'is less than 1').max(most, `is more than ${most}, which no decoder has`);
 const size = sizeTo(2 ** 24);
-const positions = sizeTo(2 ** 27);
+const MOST_POSITIONS = 2 ** 27;
+const positions = sizeTo(MOST_POSITIONS);
 const typeSchema = z.looseObject({ model_type: z.string() });
-const rope = z.looseObject({ rope_theta: z.number().positive().optional() });
 const schema = z.looseObject({
   model_type: z.string(),
   vocab_size: size,
@@ -116,8 +127,8 @@ const schema = z.looseObject({
   intermediate_size: size,
   rms_norm_eps: z.number().positive().optional(),
   rope_theta: z.number().positive().optional(),
-  rope_scaling: rope.nullish(),
-  rope_parameters: rope.nullish(),
+  rope_scaling: z.record(z.string(), z.unknown()).nullish(),
+  rope_parameters: z.looseObject({ rope_theta: z.number().positive().optional() }).nullish(),
   partial_rotary_factor: z.number().nullish(),
   max_position_embeddings: positions.optional(),
   original_max_position_embeddings: positions.optional(),
@@ -128,12 +139,14 @@ const schema = z.looseObject({
   mlp_bias: z.boolean().nullish(),
   sliding_window: positions.nullish(),
   use_sliding_window: z.boolean().nullish(),
+  max_window_layers: z.int().nonnegative().nullish(),
+  layer_types: z.array(z.string()).nullish(),
   quantization_config: z.unknown().nullish(),
   hidden_act: z.string().default('silu'),
 });
 
-/** What `hidden_act` calls the one activation that there is. */
-const SILU = new Set(['silu', 'swish']);
+/** Names of x σ(x). */
+const SILU: ReadonlySet<string> = new Set(['silu', 'swish']);
 
 /** Parse the text of a `config.json`. @throws UserError for what this decoder does not implement. */
 export function parseConfig(text: string, file: string): DecoderConfig {
@@ -154,23 +167,23 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   if (!SILU.has(c.hidden_act)) refuse(`hidden_act '${inOneLine(c.hidden_act)}' is not supported; only silu is`);
   if (c.is_causal === false) refuse('is_causal is false: a model that sees later tokens cannot write');
   if (c.transformers_weights) refuse('transformers_weights is not supported; name the file model.safetensors');
-  if (c.mlp_bias) refuse('mlp_bias is not supported; use a checkpoint without it');
+  if (c.mlp_bias && family.mlpBias) refuse('mlp_bias is not supported; use a checkpoint without it');
   if (c.quantization_config) refuse('quantization_config: quantised weights are not supported; use a plain checkpoint');
-  const kvHeads = c.num_key_value_heads ?? c.num_attention_heads;
+  const unsaidKvHeads = c.num_key_value_heads === undefined ? family.defaults.kvHeads : undefined;
+  const kvHeads = c.num_key_value_heads ?? unsaidKvHeads ?? c.num_attention_heads;
   const headDim = c.head_dim ?? family.defaults.headDim ?? c.hidden_size / c.num_attention_heads;
   if (c.num_attention_heads % kvHeads) refuse('num_attention_heads must be a multiple of num_key_value_heads');
   if (!Number.isInteger(headDim) || headDim % 2) refuse('the head dimension must be an even integer');
-  // The older key counts where both hold something, and the base that stands in the one that counts.
-  const scaling = [c.rope_scaling, c.rope_parameters].find((one) => one && Object.keys(one).length > 0) ?? null;
-  if ((c.partial_rotary_factor ?? scaling?.['partial_rotary_factor'] ?? 1) !== 1)
+  const scaling = filled(c.rope_scaling) ?? filled(c.rope_parameters);
+  const theta = positiveSchema.safeParse(scaling?.['rope_theta'] ?? c.rope_theta ?? 10_000);
+  if (!theta.success) return refuse('rope_theta is no positive number');
+  if ((scaling?.['partial_rotary_factor'] ?? c.partial_rotary_factor ?? 1) !== 1)
     refuse('partial_rotary_factor is not supported; use a checkpoint that rotates whole heads');
   const declared = c.max_position_embeddings ?? family.defaults.positions;
-  const originalPositions = c.original_max_position_embeddings;
+  const originalPositions = c.original_max_position_embeddings ?? family.defaults.originalPositions;
   const ropeScaling = parseRopeScaling({ scaling, maxPositions: declared, originalPositions, headDim });
   if (typeof ropeScaling === 'string') return refuse(ropeScaling);
-  const windowed = family.window === 'always' || (family.window === 'switched' && c.use_sliding_window === true);
-  const slidingWindow = (windowed ? c.sliding_window : null) ?? null;
-  const exact = ropeScaling?.type === 'longrope' ? ropeScaling.originalPositions : Infinity;
+  const slidingWindow = windowOf(c, family);
   return {
     family: name,
     vocabulary: c.vocab_size,
@@ -181,14 +194,46 @@ export function parseConfig(text: string, file: string): DecoderConfig {
     headDim,
     feedForward: c.intermediate_size,
     epsilon: c.rms_norm_eps ?? family.defaults.epsilon,
-    ropeTheta: scaling?.rope_theta ?? c.rope_theta ?? 10000,
+    ropeTheta: theta.data,
     ropeScaling,
-    maxPositions: Math.min(declared, slidingWindow ?? Infinity, exact),
+    maxPositions: Math.min(reached(declared, ropeScaling), slidingWindow ?? Infinity),
     slidingWindow,
     tiedHead: c.tie_word_embeddings,
     attentionBias:
-      family.attentionBias === 'always' || (family.attentionBias === 'switched' && c.attention_bias === true),
+      typeof family.attentionBias === 'string'
+        ? family.attentionBias === 'always'
+        : (c.attention_bias ?? family.attentionBias),
   };
+}
+
+const positiveSchema = z.number().positive();
+
+/** An object that says something: transformers passes over an empty one. */
+function filled(
+  fields: Readonly<Record<string, unknown>> | null | undefined,
+): Readonly<Record<string, unknown>> | null {
+  return fields && Object.keys(fields).length > 0 ? fields : null;
+}
+
+/** The latest positions that some layer attends to; null where all attend to all. */
+function windowOf(c: z.output<typeof schema>, { window, defaults }: Family): number | null {
+  if (window === 'never' || (window === 'switched' && c.use_sliding_window !== true)) return null;
+  const positionsBack = c.sliding_window === undefined ? defaults.slidingWindow : c.sliding_window;
+  if (window === 'switched') {
+    const types = c.layer_types ?? (c.num_hidden_layers > (c.max_window_layers ?? 28) ? ['sliding_attention'] : []);
+    if (!types.includes('sliding_attention')) return null;
+  }
+  return positionsBack ?? null;
+}
+
+/** Positions up to which the rotations are the checkpoint's: longrope has others for longer sequences, yarn is made for more. */
+function reached(declared: number, scaling: RopeScaling | null): number {
+  if (scaling?.type === 'longrope') return Math.min(declared, scaling.originalPositions);
+  if (scaling?.type === 'yarn') {
+    const extended = Math.min(MOST_POSITIONS, Math.floor(scaling.originalPositions * scaling.factor));
+    return Math.max(declared, extended);
+  }
+  return declared;
 }
 
 export function parameterCount(config: DecoderConfig): number {
@@ -235,6 +280,10 @@ export function formatConfig(c: DecoderConfig, tokens: { bos: number; eos: numbe
     rms_norm_eps: c.epsilon,
     rope_theta: c.ropeTheta,
     ...(c.ropeScaling ? { rope_scaling: formatRopeScaling(c.ropeScaling) } : {}),
+    // Phi-3's place for it, which counts before the scaling's own.
+    ...(c.ropeScaling && 'originalPositions' in c.ropeScaling
+      ? { original_max_position_embeddings: c.ropeScaling.originalPositions }
+      : {}),
     ...(c.slidingWindow ? { sliding_window: c.slidingWindow, use_sliding_window: true } : {}),
     max_position_embeddings: c.maxPositions,
     tie_word_embeddings: c.tiedHead,

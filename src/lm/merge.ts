@@ -3,9 +3,8 @@ import { chmodSync, closeSync, copyFileSync, fsyncSync, openSync, readSync, real
 import { basename, join } from 'node:path';
 import type { Tensor } from '../onnx/session.js';
 import type { Adapter } from './adapter.js';
-import { openCheckpoint } from './checkpoint.js';
 import { narrow } from './narrow.js';
-import { toFloat32 } from './safetensors.js';
+import { readable, toFloat32 } from './safetensors.js';
 import type { TensorEntry } from './safetensors.js';
 import { openWeightFiles } from './weight-files.js';
 
@@ -18,19 +17,19 @@ const FILE_MODE = 0o644;
  * @returns the paths of the files, in `to`
  */
 export function writeMergedWeights(folder: string, adapter: Adapter, to: string): string[] {
-  const { entries } = openCheckpoint(folder);
-  return openWeightFiles(folder).paths.map((path) => {
+  const { paths, tensors } = openWeightFiles(folder);
+  return paths.map((path) => {
     const target = join(to, basename(path));
     copyFileSync(path, target);
     chmodSync(target, FILE_MODE);
     const file = basename(realpathSync(path));
     const handle = openSync(target, 'r+');
     try {
-      for (const [name, tensor] of entries) {
+      for (const [name, tensor] of tensors) {
         const module = name.replace(/\.weight$/, '');
         const A = adapter.factors.get(`${module}.lora_A`);
         const B = adapter.factors.get(`${module}.lora_B`);
-        if (tensor.file === file && A && B) mergeTensor(handle, tensor, A, B, adapter.layout);
+        if (tensor.file === file && A && B) mergeTensor(handle, readable(path, name, tensor), A, B, adapter.layout);
       }
       fsyncSync(handle);
     } finally {

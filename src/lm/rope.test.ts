@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Differentiable } from '../onnx/differentiable.js';
 import { floatData, integers, Session } from '../onnx/session.js';
-import { ropeFrequencies, rotaryTables } from './rope.js';
+import { parseRopeScaling, ropeFrequencies, rotaryTables } from './rope.js';
 import type { RopeScaling } from './rope.js';
 
 describe('frequencies', () => {
@@ -33,6 +33,40 @@ describe('frequencies', () => {
     expect(kept).toBe(1);
     expect(blended).toBeCloseTo(share * 0.22 + ((1 - share) * 0.22) / 8, 12);
     expect(slowed).toBeCloseTo(0.22 ** 2 / 8, 12);
+  });
+
+  it('of yarn are those of transformers', () => {
+    const yarn: RopeScaling = {
+      type: 'yarn',
+      factor: 4,
+      betaFast: 32,
+      betaSlow: 1,
+      truncate: true,
+      attentionFactor: 1,
+      originalPositions: 64,
+    };
+    const far = [
+      0.007905694656074047, 0.0024999999441206455, 0.0007905694656074047, 0.0002500000118743628, 7.905694656074047e-5,
+    ];
+    const close = (scaling: RopeScaling, expected: readonly number[]) =>
+      ropeFrequencies(16, 10_000, scaling).forEach((f, i) => expect(f / expected[i]!).toBeCloseTo(1, 6));
+    close(yarn, [1, 0.23717081546783447, 0.04999999701976776, ...far]);
+    close({ ...yarn, truncate: false, betaFast: 8, betaSlow: 2 }, [
+      1,
+      0.16058915853500366,
+      0.02500000037252903,
+      ...far,
+    ]);
+    const attention = (more: object) =>
+      parseRopeScaling({
+        scaling: { type: 'yarn', factor: 4, ...more },
+        maxPositions: 64,
+        originalPositions: undefined,
+        headDim: 16,
+      }) as { attentionFactor: number };
+    expect(attention({}).attentionFactor).toBeCloseTo(1.138629436111989, 12);
+    expect(attention({ mscale: 0.7, mscale_all_dim: 0.9 }).attentionFactor).toBeCloseTo(0.9753496504321066, 12);
+    expect(attention({ attention_factor: 2 }).attentionFactor).toBe(2);
   });
 });
 

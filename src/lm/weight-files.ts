@@ -10,9 +10,10 @@ import type { StoredTensor } from './safetensors.js';
 export const WEIGHTS_FILE = 'model.safetensors';
 export const WEIGHTS_INDEX = 'model.safetensors.index.json';
 
-/** A tensor's place: `file` is a name in `WeightFiles.folder`. */
+/** A tensor's place: `file` is a name in `WeightFiles.folder`, `stored` what the tensor is called there. */
 export interface PlacedTensor extends StoredTensor {
   readonly file: string;
+  readonly stored: string;
 }
 
 export interface WeightFiles {
@@ -20,6 +21,7 @@ export interface WeightFiles {
   readonly folder: string;
   /** Paths in the checkpoint's own folder, in the order of their names. */
   readonly paths: readonly string[];
+  /** By their names in a whole model: a checkpoint of a bare decoder calls `layers.0…` what is `model.layers.0…` there. */
   readonly tensors: ReadonlyMap<string, PlacedTensor>;
 }
 
@@ -32,7 +34,7 @@ export function openWeightFiles(folder: string): WeightFiles {
   const index = join(folder, WEIGHTS_INDEX);
   if (existsSync(single) || !existsSync(index)) {
     const entries = readTensorEntries(single);
-    return { folder: realFolder([single]), paths: [single], tensors: placed(single, entries) };
+    return { folder: realFolder([single]), paths: [single], tensors: withPrefix(placed(single, entries)) };
   }
   const shardOf = readWeightMap(index);
   const paths = [...new Set(Object.values(shardOf))].toSorted().map((name) => join(folder, name));
@@ -52,7 +54,7 @@ export function openWeightFiles(folder: string): WeightFiles {
       );
     tensors.set(name, tensor);
   }
-  return { folder: realFolder(paths), paths, tensors };
+  return { folder: realFolder(paths), paths, tensors: withPrefix(tensors) };
 }
 
 /** Tensor → shard. @throws UserError when the index is no such map. */
@@ -68,7 +70,16 @@ export function readWeightMap(index: string): Record<string, string> {
 
 function placed(path: string, entries: ReadonlyMap<string, StoredTensor>): Map<string, PlacedTensor> {
   const file = basename(realpathSync(path));
-  return new Map([...entries].map(([name, entry]) => [name, { ...entry, file }]));
+  return new Map([...entries].map(([name, entry]) => [name, { ...entry, file, stored: name }]));
+}
+
+const PREFIX = 'model.';
+
+function withPrefix(tensors: ReadonlyMap<string, PlacedTensor>): ReadonlyMap<string, PlacedTensor> {
+  const names = [...tensors.keys()];
+  if (names.some((name) => name.startsWith(PREFIX)) || !names.some((name) => name.startsWith('layers.')))
+    return tensors;
+  return new Map([...tensors].map(([name, tensor]) => [name === 'lm_head.weight' ? name : PREFIX + name, tensor]));
 }
 
 function realFolder(paths: readonly string[]): string {

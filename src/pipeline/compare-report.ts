@@ -1,6 +1,7 @@
 /** The report of a comparison's folder: comparison.json and report.html, over the results of its seeds. */
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import * as z from 'zod';
 import { UserError } from '../errors.js';
 import { comparisonClaims } from '../report/comparison-claims.js';
 import { writeComparisonReport } from '../report/comparison-html.js';
@@ -75,10 +76,34 @@ function seedResults(folder: string, seed: number, arms: readonly string[]): Res
   return absent.length === 0 ? results : { seed, why: `not evaluated: ${absent.join(', ')}` };
 }
 
+/** What a comparison reads of a seed's results. */
+const resultsSchema = z.looseObject({
+  seed: z.number(),
+  versions: z.record(z.string(), z.unknown()),
+  arms: z.array(
+    z.looseObject({
+      name: z.string(),
+      seed: z.number(),
+      n: z.number(),
+      valid: z.number(),
+      frontier: z.number(),
+      frontierRate: z.number(),
+      uniqueFrontierRate: z.number(),
+      passCounts: z.array(z.number()),
+      diversity: z.looseObject({}),
+      solverTrials: z.object({ offline: z.number(), inLoop: z.number() }),
+      byType: z.record(z.string(), z.looseObject({})),
+      seconds: z.record(z.string(), z.number()),
+    }),
+  ),
+});
+
+/** @throws UserError when the file is damaged, or of another version that writes other results */
 function readResults(path: string): Results {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Results;
+    return resultsSchema.parse(JSON.parse(readFileSync(path, 'utf8'))) as unknown as Results;
   } catch (cause) {
-    throw new UserError(`${path} is damaged; write it again with 'propel report'`, { cause });
+    const what = cause instanceof z.ZodError ? `lacks ${cause.issues[0]!.path.join('.')}` : 'is damaged';
+    throw new UserError(`${path} ${what}; write it again with 'propel report ${dirname(path)}'`, { cause });
   }
 }

@@ -5,22 +5,19 @@ import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { lockRunFolder, RunLockedError } from '../store/lock.js';
 import type { Config } from './config.js';
-import { phaseShares, shareDone } from './compare-plan.js';
+import type { RunProgress } from './progress.js';
 import { isPhaseProgress, sendStop } from './run-channel.js';
 import type { PhaseProgress } from './run-channel.js';
+import { RunPace } from './run-pace.js';
 
 /** How a seed's run is. */
 export type SeedStatus =
   | { readonly state: 'waiting' }
-  | {
+  | (RunProgress & {
       readonly state: 'running';
       /** The phase it is in; null until it says. */
       readonly phase: PhaseProgress | null;
-      /** Of the whole run. */
-      readonly share: number;
-      /** Null until there is something to go by. */
-      readonly secondsLeft: number | null;
-    }
+    })
   | { readonly state: 'finished'; readonly seconds: number }
   | { readonly state: 'stopped' }
   | { readonly state: 'failed'; readonly why: string };
@@ -99,20 +96,14 @@ async function untilUnlocked(folder: string, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Tell how far a run is as it says, with the time left by the rate since its start: what an earlier process has done is no merit of this one. */
+/** Tell how far a run is as it says. */
 function follow(runs: SeedRuns, seed: number, child: ChildProcess): void {
-  const shares = phaseShares(runs.config);
-  let first: { readonly share: number; readonly at: number } | null = null;
+  const pace = new RunPace(runs.config);
   runs.progress(seed, { state: 'running', phase: null, share: 0, secondsLeft: null });
   child.on('message', (message) => {
     if (!isPhaseProgress(message)) return;
-    const share = shareDone(shares, message);
-    if (share === null) return;
-    const now = performance.now();
-    first ??= { share, at: now };
-    const rate = (share - first.share) / ((now - first.at) / 1000);
-    const secondsLeft = rate > 0 ? (1 - share) / rate : null;
-    runs.progress(seed, { state: 'running', phase: message, share, secondsLeft });
+    const progress = pace.at(message, performance.now());
+    if (progress !== null) runs.progress(seed, { state: 'running', phase: message, ...progress });
   });
 }
 

@@ -15,6 +15,7 @@ import { modelFolders } from './model-folders.js';
 import { basisOf } from './plan-rates.js';
 import { rememberRates, remembersRates } from './remembered-rates.js';
 import { report } from './report.js';
+import { runProgress } from './run-pace.js';
 import { trainGenerator } from './train-generator.js';
 import { trainProbe } from './train-probe.js';
 import { checkModels } from './preflight.js';
@@ -23,7 +24,8 @@ import type { RunOptions } from './workspace.js';
 
 /** Run all phases that are not done, and write the report. @throws Stopped when the user asks to stop. */
 export async function run(options: RunOptions): Promise<Results> {
-  await inWorkspace(options, async (workspace) => {
+  const progress = runProgress(options.config, options.progress);
+  await inWorkspace({ ...options, progress }, async (workspace) => {
     const needed = phasesNeeded(options.config);
     if (needed.labels) await label(workspace);
     if (needed.probes) await trainProbe(workspace);

@@ -9,17 +9,19 @@ export const fenced: Notation = {
   opening: { code_o: '', code_i: '', code_f: '' },
   drawsInputs: false,
   readProgramAndInput(completion) {
-    const snippet = programAmong(blocks(completion, 'python'));
-    const input = lastBlock(completion, 'input');
-    return snippet === null || input === null ? null : { snippet, input: withoutCall(input) };
+    const found = blocksOf(completion);
+    const snippet = programAmong(labelled(found, 'python'));
+    const input = labelled(found, 'input').at(-1);
+    return snippet === null || input === undefined ? null : { snippet, input: withoutCall(input) };
   },
   writeProgramAndInput: ({ snippet, input }) => paragraphs([fence('python', snippet), fence('input', input)]),
   writeProgramAndOutput: ({ snippet, output }) => paragraphs([fence('python', snippet), fence('output', output)]),
   readFunction(completion) {
-    const snippet = programAmong(blocks(completion, 'python'));
-    const inputs = blocks(completion, 'input').map(withoutCall);
-    const message = lastBlock(completion, 'message');
-    return snippet === null || message === null || inputs.length === 0 ? null : { snippet, inputs, message };
+    const found = blocksOf(completion);
+    const snippet = programAmong(labelled(found, 'python'));
+    const inputs = labelled(found, 'input').map(withoutCall);
+    const message = labelled(found, 'message').at(-1);
+    return snippet === null || message === undefined || inputs.length === 0 ? null : { snippet, inputs, message };
   },
   writeFunction: ({ snippet, inputs, message }) =>
     paragraphs([fence('python', snippet), ...inputs.map((input) => fence('input', input)), fence('message', message)]),
@@ -39,36 +41,34 @@ function paragraphs(parts: readonly string[]): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** The inside of the last closed block of that label, in the last answer where the text has one, else after the thinking. */
-export function lastBlock(text: string, label: BlockName): string | null {
-  return blocks(text, label).at(-1) ?? null;
-}
-
-function blocks(text: string, label: BlockName): string[] {
-  return fencedBlocks(finalPart(text)).flatMap((block) => (isLabelled(block, label) ? [block.text] : []));
+/** The closed blocks of the last answer where the text has one, else of what comes after the thinking. */
+function blocksOf(text: string): FencedBlock[] {
+  return fencedBlocks(finalPart(text));
 }
 
 const PYTHON = new Set(['python', 'py', 'python3']);
 /** Labels of a block that does not say what it is. */
 const UNSAID = new Set(['', 'text', 'txt', 'plaintext', 'plain']);
 
-function isLabelled(block: FencedBlock, label: BlockName): boolean {
-  return label === 'python' ? PYTHON.has(block.label) : block.label === label;
+/** The insides of the blocks of that label. */
+function labelled(blocks: readonly FencedBlock[], label: BlockName): string[] {
+  const isOne = (name: string): boolean => (label === 'python' ? PYTHON.has(name) : name === label);
+  return blocks.filter((block) => isOne(block.label)).map((block) => block.text);
 }
 
 /**
  * The last block of that label, of Python the one that `programAmong` finds; without any, the one block that does not say what it is; of
- * two such nothing is guessed, but that one which defines `f` is Python. What is marked as the answer, `<answer>…</answer>`, may stand there without a block.
+ * two such nothing is guessed, but that one which defines `f` is Python. What is marked as the answer, `<answer>…</answer>`, may stand
+ * there without a block.
  */
 function readAnswer(text: string, label: BlockName): string | null {
   const marked = markedAnswer(text);
   if (marked !== null && !marked.includes('```') && !marked.includes('~~~')) return withoutName(marked.trim(), label);
-  const found = fencedBlocks(finalPart(text));
-  const labelled = found.flatMap((block) => (isLabelled(block, label) ? [block.text] : []));
-  const unsaid = found.filter((block) => UNSAID.has(block.label));
-  const answers = labelled.length === 0 && unsaid.length === 1 ? [unsaid[0]!.text] : labelled;
-  if (label === 'python')
-    return lastWithF(labelled) ?? lastWithF(unsaid.map((block) => block.text)) ?? programAmong(answers);
+  const found = blocksOf(text);
+  const named = labelled(found, label);
+  const unsaid = found.filter((block) => UNSAID.has(block.label)).map((block) => block.text);
+  const answers = named.length === 0 && unsaid.length === 1 ? unsaid : named;
+  if (label === 'python') return lastWithF(named) ?? lastWithF(unsaid) ?? programAmong(answers);
   const answer = answers.at(-1);
   return answer === undefined ? null : withoutName(answer, label);
 }

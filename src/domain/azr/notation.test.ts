@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { doctest } from './doctest.js';
-import { fenced, lastBlock } from './fenced.js';
+import { fenced } from './fenced.js';
 import { withoutCall } from './notation.js';
 
 const block = (label: string, text: string): string => `\`\`\`${label}\n${text}\n\`\`\``;
@@ -35,20 +35,23 @@ describe('fenced notation', () => {
   it('reads only the answer of a model that thinks aloud', () => {
     const draft = `<think>${block('output', '1')}`;
     expect(
-      lastBlock(`${draft}</think><answer>\n${block('output', '2')}\n</answer> bye ${block('output', '3')}`, 'output'),
+      fenced.readAnswer(
+        `${draft}</think><answer>\n${block('output', '2')}\n</answer> bye ${block('output', '3')}`,
+        'output',
+      ),
     ).toBe('2');
-    expect(lastBlock(`${draft}</think>\n${block('output', '2')}`, 'output')).toBe('2');
-    expect(lastBlock(`${draft}</think> I do not know`, 'output')).toBeNull();
-    expect(lastBlock(`<answer>${block('output', '1')}</answer>`, 'output')).toBe('1');
-    expect(lastBlock(`<answer>\n${block('output', '1')}`, 'output')).toBe('1');
+    expect(fenced.readAnswer(`${draft}</think>\n${block('output', '2')}`, 'output')).toBe('2');
+    expect(fenced.readAnswer(`${draft}</think> I do not know`, 'output')).toBeNull();
+    expect(fenced.readAnswer(`<answer>${block('output', '1')}</answer>`, 'output')).toBe('1');
+    expect(fenced.readAnswer(`<answer>\n${block('output', '1')}`, 'output')).toBe('1');
   });
 
   it('takes no block that is cut off, misses its label or is not there', () => {
     expect(fenced.readProgramAndInput('```python\ndef f(x):\n    return x\n```\n```input\n1')).toBeNull();
     expect(fenced.readProgramAndInput(block('python', 'def f(x): return x'))).toBeNull();
-    expect(lastBlock(block('rust', 'x'), 'python')).toBeNull();
-    expect(lastBlock('```output\n```', 'output')).toBe('');
-    expect(lastBlock('```output\r\n5\r\n```\r\n', 'output')).toBe('5');
+    expect(fenced.readAnswer(block('rust', 'x'), 'python')).toBeNull();
+    expect(fenced.readAnswer('```output\n```', 'output')).toBe('');
+    expect(fenced.readAnswer('```output\r\n5\r\n```\r\n', 'output')).toBe('5');
   });
 
   it('takes a whole call for its arguments', () => {

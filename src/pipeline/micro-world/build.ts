@@ -12,7 +12,7 @@ import { readBytePairEncoding } from './tokenizer-training.js';
 import { DOCUMENT_KINDS, evaluateHeldOut, trainFromScratch } from './training.js';
 import type { DocumentKind, HeldOutReport, TrainingStage } from './training.js';
 
-const TOKENIZER_FILES = ['tokenizer.json', 'tokenizer_config.json'] as const;
+const TOKENIZER_FILES = ['tokenizer.json', 'tokenizer_config.json', 'generation_config.json'] as const;
 
 export interface MicroWorldBuild {
   readonly corpus: CorpusRecipe;

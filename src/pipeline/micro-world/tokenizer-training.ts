@@ -148,7 +148,10 @@ export function readBytePairEncoding(directory: string): BytePairEncoding {
   return bytePairEncoding(model.merges, cuts.pattern.Regex);
 }
 
-/** Write `tokenizer.json` and `tokenizer_config.json` into `directory`, as Hugging Face's tokenizers library reads them. */
+/**
+ * Write `tokenizer.json`, `tokenizer_config.json` and `generation_config.json` into `directory`, as Hugging Face's libraries read them. What is
+ * written ends with the end token, or with the newline that stands alone.
+ */
 export function writeTokenizer(encoding: BytePairEncoding, directory: string): void {
   const [pad, bos, eos] = SPECIAL_TOKENS;
   const tokenizer = {
@@ -193,6 +196,12 @@ export function writeTokenizer(encoding: BytePairEncoding, directory: string): v
   makeFolder(directory);
   writeFileSync(join(directory, 'tokenizer.json'), `${JSON.stringify(tokenizer, null, 1)}\n`);
   writeFileSync(join(directory, 'tokenizer_config.json'), `${JSON.stringify(config, null, 2)}\n`);
+  const generation = {
+    bos_token_id: encoding.vocabulary.indexOf(bos),
+    eos_token_id: [eos, '\n'].map((token) => encoding.vocabulary.indexOf(token)),
+    pad_token_id: encoding.vocabulary.indexOf(pad),
+  };
+  writeFileSync(join(directory, 'generation_config.json'), `${JSON.stringify(generation, null, 2)}\n`);
 }
 
 /** Puts a token before every text. */

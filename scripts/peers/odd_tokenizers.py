@@ -1,6 +1,6 @@
 """Small tokenizers of every kind with odd files around them, and what transformers does with each: one folder a case, with `expected.json`.
 
-    python -P transformers_tokenizers.py FOLDER FIRST COUNT
+    python odd_tokenizers.py FOLDER FIRST COUNT
 
 The peer is `TokenizersBackend`, which goes by the files. AutoTokenizer takes for some names in `tokenizer_class` a class that sets
 `tokenizer.json`'s pre-tokenizer aside for its own: where ids then differ, `expected.json` says so as `otherClass`.
@@ -169,7 +169,7 @@ def tokenizer_config(rng, kinds):
     return config
 
 
-TEMPLATES = json.loads((Path(__file__).parent / "transformers_templates.json").read_text(encoding="utf-8"))
+TEMPLATES = json.loads((Path(__file__).parent / "chat-templates.json").read_text(encoding="utf-8"))
 
 
 def texts(rng, names):
@@ -304,3 +304,4 @@ def main():
 
 
 main()
+print(json.dumps({}))

@@ -1,6 +1,6 @@
 """Tiny random checkpoints with odd configurations, and what transformers computes with each: one folder a case, with `expected.json`.
 
-    python -P transformers_models.py FOLDER FIRST COUNT
+    python odd_checkpoints.py FOLDER FIRST COUNT FAMILIES
 
 A case is a configuration and a way of storing weights, both drawn from the case's number. The weights fit what transformers reads in the
 configuration, so that a key which another reader takes otherwise shows in the numbers.
@@ -281,3 +281,4 @@ def main():
 
 
 main()
+print(json.dumps({}))
