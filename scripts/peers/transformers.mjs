@@ -1,7 +1,8 @@
 // transformers beside our decoder: tiny random checkpoints with odd configurations, each read by both. Equal, or refused by name; never silently another.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { adapterInputs, readAdapter } from '../../dist/lm/adapter.js';
+import { adapterInputs } from '../../dist/lm/adapter.js';
+import { readAdapter } from '../../dist/lm/adapter-folder.js';
 import { Decoder } from '../../dist/lm/decoder.js';
 import { tokenInput } from '../../dist/lm/update-graph.js';
 import { bindWeights, openCheckpoint } from '../../dist/lm/checkpoint.js';

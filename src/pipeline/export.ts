@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync } from 'n
 import { renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
-import { readAdapter, writeAdapter } from '../lm/adapter.js';
+import { readAdapter, writeAdapter } from '../lm/adapter-folder.js';
 import { checkpointHash, openCheckpoint } from '../lm/checkpoint.js';
 import { hubNameOf } from '../lm/hub/cache.js';
 import { writeMergedWeights } from '../lm/merge.js';
