@@ -2,6 +2,8 @@
 Tiny random decoders with odd configurations, and transformers' logits of them.
     decoders.py make FOLDER COUNT SEED      FOLDER/case-N: config.json, model.safetensors, changes.json
     decoders.py adapters FOLDER COUNT SEED  FOLDER/case-N/{base,adapter} and logits.bin: PEFT's adapters with odd settings, and the logits with them
+    decoders.py again FOLDER                reads FOLDER/case-N/again by PEFT; one line of JSON: how far its logits are from logits.bin, and gradients.safetensors of
+                                            the mean log-probability of each next token, by the factors
     decoders.py logits FOLDER ASKED.json    ASKED: {case: length}; logits.bin in each, float32 [1, length, vocabulary]; one line of JSON
 """
 
@@ -236,8 +238,31 @@ def adapters(folder, count, seed):
             file.write(out.contiguous().numpy().tobytes())
 
 
+def again(folder):
+    from peft import PeftModel
+
+    off = {}
+    for case in sorted(os.listdir(folder)):
+        root = os.path.join(folder, case)
+        if not os.path.exists(os.path.join(root, "again")):
+            continue
+        base = AutoModelForCausalLM.from_pretrained(os.path.join(root, "base"), dtype=torch.float32, attn_implementation="eager")
+        model = PeftModel.from_pretrained(base, os.path.join(root, "again"), is_trainable=True).eval()
+        text = ids(TOKENS)
+        out = model(text).logits
+        with open(os.path.join(root, "logits.bin"), "rb") as file:
+            first = torch.frombuffer(bytearray(file.read()), dtype=torch.float32).reshape(out.shape)
+        off[case] = (out - first).abs().max().item()
+        torch.nn.functional.cross_entropy(out[0, :-1], text[0, 1:]).backward()
+        gradients = {name.replace(".default", ""): p.grad for name, p in model.named_parameters() if "lora_" in name}
+        save_file(gradients, os.path.join(root, "gradients.safetensors"))
+    return off
+
+
 torch.set_num_threads(1)
-if sys.argv[1] == "adapters":
+if sys.argv[1] == "again":
+    print(json.dumps(again(sys.argv[2])))
+elif sys.argv[1] == "adapters":
     adapters(sys.argv[2], int(sys.argv[3]), sys.argv[4])
     print(json.dumps({"ids": ids(TOKENS)[0].tolist()}))
 elif sys.argv[1] == "make":

@@ -1,12 +1,14 @@
 /** LoRA adapters as PEFT folders, written and read. Scales with `use_rslora`: α / √r (Kalajdzievski 2023). */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { inOneLine, UserError } from '../errors.js';
 import type { Tensor } from '../onnx/session.js';
-import { makeFolder, writeFileAtomic } from '../store/files.js';
+import { makeFolder, sha256OfFile, writeFileAtomic } from '../store/files.js';
 import { factorShapes, linearModules } from './adapter.js';
 import type { Adapter, AdapterLayout, ModuleLayout } from './adapter.js';
+import { checkpointHash } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { parseHubModel } from './hub/cache.js';
 import { parseFields, quoted } from './json-file.js';
@@ -137,6 +139,16 @@ export function readAdapter(folder: string, config: DecoderConfig): Adapter {
 
 /** Every linear map but the head. */
 const ALL_LINEAR = 'all-linear';
+
+/** SHA-256 of a checkpoint, and of the adapter on it where there is one: what a probe's card and a run's record call the model. */
+export function modelHash(folder: string, adapter: string | null): string {
+  const base = checkpointHash(folder);
+  if (adapter === null) return base;
+  const parts = [ADAPTER_CONFIG, ADAPTER_WEIGHTS].map((file) => sha256OfFile(join(adapter, file)));
+  return createHash('sha256')
+    .update([base, ...parts].join('\n'))
+    .digest('hex');
+}
 
 type Refuse = (what: string) => never;
 

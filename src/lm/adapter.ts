@@ -59,6 +59,13 @@ function adaptedModules(config: DecoderConfig, layout: AdapterLayout): Set<strin
   );
 }
 
+/** The settings that adapt what a layout does, ranks and scales of modules' own aside: parts by their own names. */
+export function targetsOf(config: DecoderConfig, { rank, alpha, targets }: AdapterLayout): string[] {
+  const adapted = [...adaptedModules(config, { rank, alpha, targets })];
+  const all: readonly string[] = TARGET_MODULES;
+  return adapted.flatMap((name) => FUSED_MODULES[name] ?? [name]).toSorted((a, b) => all.indexOf(a) - all.indexOf(b));
+}
+
 function moduleNames(config: DecoderConfig): string[] {
   return [...projectionShapes(config).keys()].map((module) => module.split('.')[1]!);
 }

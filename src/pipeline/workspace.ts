@@ -14,7 +14,7 @@ import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import type { Config } from './config.js';
 import { engineSettings, passBytes } from './memory-budget.js';
-import { hashModels, modelFolders, requireSameModels } from './model-folders.js';
+import { hashModels, modelFolders, policySetting, requireSameModels } from './model-folders.js';
 import type { ModelFolders, ModelHashes } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
@@ -168,11 +168,13 @@ export class Workspace {
     return engine;
   }
 
-  #model(folder: string): Promise<LanguageModel> {
-    let model = this.#models.get(folder);
+  #model(folder: string, setting: string): Promise<LanguageModel> {
+    const adapter = this.#folders.adapters[setting] ?? null;
+    const key = JSON.stringify([folder, adapter]);
+    let model = this.#models.get(key);
     if (!model) {
-      model = this.#engineOfRun().then((engine) => LanguageModel.open(engine, folder));
-      this.#models.set(folder, model);
+      model = this.#engineOfRun().then((engine) => LanguageModel.open(engine, folder, adapter));
+      this.#models.set(key, model);
     }
     return model;
   }
@@ -180,10 +182,12 @@ export class Workspace {
   /** The generator of the run, or of an arm that has one of its own. */
   policy(arm?: string): Promise<LanguageModel> {
     const own = arm === undefined ? undefined : this.#folders.armPolicies.get(arm);
-    return this.#model(own ?? this.#folders.policy);
+    return own === undefined
+      ? this.#model(this.#folders.policy, 'models.policy')
+      : this.#model(own, policySetting(arm!));
   }
   reference(): Promise<LanguageModel> {
-    return this.#model(this.#folders.reference);
+    return this.#model(this.#folders.reference, 'models.reference');
   }
 
   /** @throws UserError when it is an endpoint that cannot be reached, refuses the key or does not serve the model */
@@ -194,7 +198,7 @@ export class Workspace {
   async #openSolver(): Promise<Solver> {
     const endpoint = endpointSettings(this.config.solver);
     if (endpoint !== null) return this.#openEndpoint(endpoint);
-    return createLocalSolver(await this.#model(this.#folders.solver!), this.config.solver);
+    return createLocalSolver(await this.#model(this.#folders.solver!, 'models.solver'), this.config.solver);
   }
 
   async #openEndpoint(settings: EndpointSolverSettings): Promise<Solver> {
