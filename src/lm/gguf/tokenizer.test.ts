@@ -11,6 +11,11 @@ import type { MetadataValue } from './metadata.js';
 import { readTokenizer } from './tokenizer.js';
 
 const require = createRequire(import.meta.url);
+/** Made by `scripts/fixtures/special_texts.py`. */
+const PEER = JSON.parse(readFileSync(new URL('../fixtures/special-texts.json', import.meta.url), 'utf8')) as Record<
+  'llama3_1' | 'qwen3' | 'gptoss',
+  readonly (readonly [text: string, ids: readonly number[]])[]
+>;
 const TEXTS = [
   'def f(x):\n    return x[:-1] + [1234567, 0.5e3]',
   "it's  we'LL  DON'T\r\n\r\n  \t indented\u00A0text   ",
@@ -65,6 +70,8 @@ describe('byte pairs', () => {
       'tokenizer.ggml.eos_token_id': filled.indexOf(end),
       ...(begin === null ? {} : { 'tokenizer.ggml.bos_token_id': filled.indexOf(begin) }),
     });
+    // The tokenizers library's own ids.
+    for (const [text, ids] of PEER[name]) expect(ours.encode(text), text).toEqual(ids);
     const released = await Tokenizer.open(dirname(file));
     for (const text of TEXTS) {
       expect(ours.encode(text), text).toEqual(released.encode(text));
@@ -73,6 +80,30 @@ describe('byte pairs', () => {
     expect(ours.prefix).toEqual(begin === null ? [] : [filled.indexOf(begin)]);
     expect(ours.eos).toBe(filled.indexOf(end));
     expect(ours.specialTexts).toContain(end);
+  });
+});
+
+describe('GPT-2’s words', () => {
+  const TOKENS = ['<|endoftext|>', 'Ġ', 'ï', '»', '¿', '1', '2', 'Ù', '¤', '¥', 'ĠĠ', 'Ġï', '12', 'Ù¤'];
+  const ids = (...tokens: string[]) => tokens.map((token) => TOKENS.indexOf(token));
+  const opened = (pre: string) =>
+    open({
+      'tokenizer.ggml.model': 'gpt2',
+      'tokenizer.ggml.pre': pre,
+      'tokenizer.ggml.tokens': TOKENS,
+      'tokenizer.ggml.merges': ['Ġ Ġ', 'Ġ ï', '1 2', 'Ù ¤'],
+      'tokenizer.ggml.eos_token_id': 0,
+    });
+
+  it('take a byte order mark for a sign, before which the last of two spaces stands', async () => {
+    for (const pre of ['gpt-2', 'smollm'])
+      expect((await opened(pre)).encode('  \u{FEFF}')).toEqual(ids('Ġ', 'Ġï', '»', '¿'));
+  });
+
+  it('have their digits one by one in SmolLM2, of any script', async () => {
+    expect((await opened('gpt-2')).encode('12')).toEqual(ids('12'));
+    expect((await opened('smollm')).encode('12')).toEqual(ids('1', '2'));
+    expect((await opened('smollm')).encode('٤٥')).toEqual(ids('Ù¤', 'Ù', '¥'));
   });
 });
 

@@ -2,7 +2,7 @@
 import { inOneLine } from '../../errors.js';
 import type { DecoderConfig } from '../config.js';
 import type { Metadata } from './metadata.js';
-import { byteLevel, PRE_TOKENIZERS } from './pre-tokenizers.js';
+import { BYTE_LEVEL, PRE_TOKENIZERS } from './pre-tokenizers.js';
 
 /** `tokenizer.ggml.token_type`. */
 const UNKNOWN = 2;
@@ -112,7 +112,7 @@ function byteModel({ metadata, tokens }: Vocabulary): { parts: Parts; begins: bo
   const parts = {
     normalizer: pre.normalizer,
     pre_tokenizer: { type: 'Sequence', pretokenizers: pre.steps },
-    decoder: byteLevel(true),
+    decoder: BYTE_LEVEL,
     model: {
       type: 'BPE',
       unk_token: null,
