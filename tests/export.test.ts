@@ -27,7 +27,7 @@ import { RunStore } from '../src/store/store.js';
 import { errorLine, PACKAGE, propelIn, temporaryFolder } from './propel-process.js';
 import { narrowWeights, randomWeights, TINY_LLAMA, tinyCheckpoint } from './tiny-checkpoint.js';
 
-const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'] as const;
+const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3', 'gemma3'] as const;
 const fixture = (family: string): string => fileURLToPath(new URL(`../src/lm/fixtures/${family}`, import.meta.url));
 const GENERATOR = join(PACKAGE, 'data/micro-world/generator');
 

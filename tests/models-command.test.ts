@@ -1,9 +1,10 @@
 /** `propel models`, as a user runs it, against a local server that behaves like the hub. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ggufFile, LLAMA, LLAMA_TENSORS } from '../scripts/fuzz/seeds/gguf.mjs';
 import { packageRoot } from '../src/pipeline/paths.js';
 import { FakeHub } from './fake-hub.js';
 import { startProxy } from './fake-proxy.js';
@@ -158,5 +159,44 @@ describe('propel models', () => {
     expect(labelled.stderr).not.toContain('propel: ');
     expect(labelled.code).toBe(0);
     expect(JSON.parse(labelled.stdout)).toMatchObject({ labelled: expect.any(Number) as number });
+  });
+});
+
+describe('propel models import', () => {
+  it('makes a GGUF file into a folder that is opened like any other', LONG, async () => {
+    const { propel } = await setUp();
+    const folder = temporaryFolder();
+    const file = join(folder, 'tiny.gguf');
+    writeFileSync(file, ggufFile({ metadata: LLAMA, tensors: LLAMA_TENSORS }));
+    const out = join(folder, 'tiny');
+    const { code, stdout, stderr } = await propel([
+      'models',
+      'import',
+      file,
+      '--out',
+      out,
+      '--dtype',
+      'bf16',
+      '--json',
+    ]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ folder: out, family: 'llama', quantised: { F32: 11 }, dtype: 'bf16' });
+    expect(last(stderr)).toMatch(/^MB of tiny: 0\.0 MB of weights in bf16 \(/);
+    expect((await propel(['models', 'check', out])).stdout).toMatch(/^family +llama$/m);
+    const again = await propel(['models', 'import', file, '--out', out]);
+    expect(again).toMatchObject({ code: 2, stderr: `propel: ${out} is not empty; give another --out\n` });
+  });
+
+  it('refuses a damaged file in one line', LONG, async () => {
+    const { propel } = await setUp();
+    const folder = temporaryFolder();
+    const file = join(folder, 'tiny.gguf');
+    writeFileSync(file, ggufFile({ metadata: LLAMA, tensors: LLAMA_TENSORS }).subarray(0, 500));
+    const out = join(folder, 'tiny');
+    expect(await propel(['models', 'import', file, '--out', out])).toMatchObject({
+      code: 2,
+      stderr: `propel: ${file} is not a usable GGUF file: it is cut off; fetch it again\n`,
+    });
+    expect(readdirSync(folder)).toEqual(['tiny.gguf']);
   });
 });

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { writeCheckpoint } from '../src/lm/checkpoint.js';
 import { weightShapes } from '../src/lm/config.js';
 import type { DecoderConfig } from '../src/lm/config.js';
+import { familyOf } from '../src/lm/families.js';
 import { gaussian } from '../src/lm/gaussian.js';
 import { seededRandom } from '../src/metrics/random.js';
 import type { Tensor } from '../src/onnx/session.js';
@@ -39,6 +40,16 @@ export const TINY_QWEN2: DecoderConfig = {
   attentionBias: true,
 };
 
+/** Norms on every side, a gate by GELU, and a window of 3 positions in one of two layers, with rotations of its own. */
+export const TINY_GEMMA3: DecoderConfig = {
+  ...TINY_LLAMA,
+  family: 'gemma3_text',
+  headDim: 6,
+  epsilon: 1e-6,
+  slidingWindow: { positions: 3, layers: [true, false], ropeTheta: 100 },
+  queryScale: 5,
+};
+
 /** Weights large enough that every path matters: matrices N(0, 1/in), norms near 1, biases N(0, 0.2²), embeddings N(0, 0.3²). */
 export function randomWeights(config: DecoderConfig, seed: number): Map<string, Tensor> {
   const random = seededRandom(seed);
@@ -46,7 +57,8 @@ export function randomWeights(config: DecoderConfig, seed: number): Map<string, 
     [...weightShapes(config)].map(([name, shape]) => {
       const size = shape.reduce((a, b) => a * b, 1);
       if (name.endsWith('norm.weight')) {
-        return [name, { shape, data: gaussian(random, size, 0.1).map((x) => 1 + x) }];
+        const least = 1 - familyOf(config).normShift;
+        return [name, { shape, data: gaussian(random, size, 0.1).map((x) => least + x) }];
       }
       const deviation = name.includes('embed') ? 0.3 : name.endsWith('.bias') ? 0.2 : 1 / Math.sqrt(shape[1]!);
       return [name, { shape, data: gaussian(random, size, deviation) }];

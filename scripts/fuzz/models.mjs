@@ -6,10 +6,12 @@ import { initialAdapter } from '../../dist/lm/adapter.js';
 import { readAdapter, writeAdapter } from '../../dist/lm/adapter-folder.js';
 import { openCheckpoint, readWeights, writeCheckpoint } from '../../dist/lm/checkpoint.js';
 import { formatConfig, parameterCount, parseConfig, weightShapes } from '../../dist/lm/config.js';
+import { importGguf } from '../../dist/lm/gguf/import.js';
 import { ropeFrequencies } from '../../dist/lm/rope.js';
 import { readTensors, writeTensors } from '../../dist/lm/safetensors.js';
 import { Tokenizer } from '../../dist/lm/tokenizer.js';
 import { openWeightFiles } from '../../dist/lm/weight-files.js';
+import { ggufFile, LLAMA, LLAMA_TENSORS, u32, u64 } from './seeds/gguf.mjs';
 import { deep, hostileTokenizers, tokenizerConfig, tokenizers } from './seeds/tokenizers.mjs';
 
 const CONFIG = {
@@ -102,7 +104,62 @@ const index = text({
   weight_map: Object.fromEntries([...zeros.keys()].map((name) => [name, 'part.safetensors'])),
 });
 
+const llama = ggufFile({ metadata: LLAMA, tensors: LLAMA_TENSORS });
+const [tensor, ...otherTensors] = LLAMA_TENSORS;
+const gguf = (change, tensors = LLAMA_TENSORS) => ggufFile({ metadata: { ...LLAMA, ...change }, tensors });
+/** A head that ends after what it claims. */
+const claims = (...parts) => new Uint8Array(Buffer.concat([Buffer.from('GGUF'), u32(3), ...parts]));
+
 export const parsers = [
+  {
+    name: 'gguf',
+    seeds: [
+      llama,
+      gguf({
+        'tokenizer.ggml.model': ['text', 'gpt2'],
+        'tokenizer.ggml.pre': ['text', 'gpt-2'],
+        'tokenizer.ggml.merges': [['text'], ['a b']],
+      }),
+    ],
+    hostile: [
+      new Uint8Array(0),
+      claims(),
+      claims(u64(2n ** 64n - 1n), u64(2n ** 64n - 1n)),
+      claims(u64(65_536), u64(0)),
+      new Uint8Array(Buffer.concat([claims(u64(65_536), u64(0)), Buffer.alloc(4_000_000)])),
+      claims(u64(0), u64(1), u64(2n ** 63n)),
+      claims(u64(0), u64(1), u64(1), Uint8Array.of(97), u32(9), u32(4), u64(2n ** 40n)),
+      claims(u64(0), u64(1), u64(1), Uint8Array.of(97), u32(9), u32(9), u64(4_000_000)),
+      ...[0.1, 0.5, 0.9, 0.999].map((part) => llama.subarray(0, Math.floor(part * llama.length))),
+      gguf({}, [{ ...tensor, offset: 64 }, ...otherTensors]),
+      gguf({}, [{ ...tensor, offset: 2n ** 63n }, ...otherTensors]),
+      gguf({}, [{ ...tensor, shape: [2 ** 40, 2 ** 40] }, ...otherTensors]),
+      gguf({}, [{ ...tensor, shape: [2 ** 22, 2 ** 18] }, ...otherTensors]),
+      gguf({}, [{ ...tensor, type: 31 }, ...otherTensors]),
+      gguf({}, [tensor, tensor, ...otherTensors]),
+      gguf({ 'llama.block_count': ['u32', 2 ** 31] }),
+      gguf({ 'llama.attention.head_count': ['u32', 0] }),
+      gguf({ 'llama.embedding_length': ['text', 'wide'] }),
+      gguf({ 'general.alignment': ['u32', 0] }),
+      gguf({
+        'tokenizer.ggml.tokens': [['text'], Array.from({ length: 20_000 }, (_, i) => '▁'.repeat(i % 512) + i)],
+        'tokenizer.ggml.scores': [['f32'], Array.from({ length: 20_000 }, () => 0)],
+        'tokenizer.ggml.token_type': [['i32'], []],
+      }),
+      gguf({ 'tokenizer.ggml.scores': [['f32'], [1]] }),
+      gguf({ 'tokenizer.ggml.eos_token_id': ['u32', 2 ** 31] }),
+      gguf({ 'tokenizer.ggml.tokens': [['text'], ['__proto__', 'constructor', '']] }),
+    ],
+    parse: async (input) => {
+      const folder = mkdtempSync(join(ground, 'gguf-'));
+      try {
+        writeFileSync(join(folder, 'x.gguf'), input);
+        return await importGguf(join(folder, 'x.gguf'), { folder: join(folder, 'out'), dtype: 'f32' });
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  },
   {
     name: 'tokenizer.json',
     seeds: tokenizers,

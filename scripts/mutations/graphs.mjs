@@ -100,4 +100,66 @@ export const GRAPHS = [
       ['weights[at + row.length - 1] = 1', 'weights[at + time - 1] = 1'],
     ],
   },
+  {
+    file: 'src/onnx/differentiable.ts',
+    tests: ['src/lm/pytorch.test.ts'],
+    pattern: 'gemma3|mistral-window|phi3-partial',
+    changes: [
+      ["this.op('LessOrEqual', [key, last]", "this.op('Less', [key, last]"],
+      ['this.emitAdd(bias, this.windowBias(query, t, window))', 'bias'],
+      ['Math.sqrt(2 / Math.PI) * 0.044715]', 'Math.sqrt(2 / Math.PI) * 0.04]'],
+      ['this.emitScale(square, 3 * cubic)', 'this.emitScale(square, cubic)'],
+      ['this.emitConcat([this.#emitRotate(turned, rotary, inverse), rest], 3, whole)', 'x'],
+    ],
+  },
+  {
+    file: 'src/lm/decoder.ts',
+    tests: ['src/lm/pytorch.test.ts'],
+    pattern: 'gemma3',
+    changes: [
+      ['graph.add(weight(name), shift)', 'weight(name)'],
+      ['Math.sqrt(this.config.width)', '1'],
+      ['theta: local, scaling: null', 'theta, scaling: null'],
+      ["normsAround ? norm(attended, 'post_attention_layernorm') : attended", 'attended'],
+      ["normsAround ? norm(fed, 'post_feedforward_layernorm') : fed", 'fed'],
+      ['Math.sqrt(headDim / queryScale)', 'Math.sqrt(queryScale / headDim)'],
+    ],
+  },
+  {
+    file: 'src/lm/prefix-graph.ts',
+    tests: ['src/lm/prefix.test.ts'],
+    pattern: 'sees less|gemma3',
+    changes: [
+      ['toPrefixBias: window === null ? null : toPrefix(window)', 'toPrefixBias: null'],
+      ["g.emitAdd(g.emitRange('time'), prefix)", "g.emitRange('time')"],
+    ],
+  },
+  {
+    file: 'src/lm/rollout-graph.ts',
+    tests: ['src/lm/rollout.test.ts'],
+    pattern: 'rollouts of a gemma3',
+    changes: [
+      ['window === null ? {} : { bias: writtenBiasOf(window) }', '{}'],
+      ['promptBiasOf(window)', 'promptBias'],
+    ],
+  },
+  {
+    file: 'src/lm/step-rollout.ts',
+    tests: ['src/lm/dialects.test.ts'],
+    pattern: 'gemma3',
+    changes: [
+      ['Math.max(0, step - window)', 'Math.max(0, step - window - 1)'],
+      ['Math.max(0, length + step - window)', 'Math.max(0, length + step - window - 1)'],
+    ],
+  },
+  {
+    file: 'src/lm/gguf/blocks.ts',
+    tests: ['src/lm/gguf/blocks.test.ts'],
+    changes: [
+      ['half(b, at + 2) : -0', 'half(b, at + 2) : 0'],
+      ['five ? 16 : 8', '8'],
+      ['((b[at + part - 4]! >> 6) << 4), (both >> 4)', '0, (both >> 4)'],
+      ['(part & 2 ? 4 : 0)', '(part & 1 ? 4 : 0)'],
+    ],
+  },
 ];

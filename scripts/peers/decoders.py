@@ -20,7 +20,7 @@ from transformers.utils import logging
 
 logging.set_verbosity_error()
 VOCABULARY, POSITIONS, ORIGINAL, TOKENS, HEADS, WIDTH = 64, 64, 16, 40, 4, 32
-FAMILIES = {"llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "phi3": "Phi3ForCausalLM"}
+FAMILIES = {"llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "phi3": "Phi3ForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
 MISSING = object()
 
 
@@ -86,6 +86,14 @@ CHANGES = {
     "use_sliding_window": lambda c, d: c.update(use_sliding_window=d.choice([True, False])),
     "max_window_layers": lambda c, d: c.update(max_window_layers=d.choice([0, 1, 2, 28])),
     "layer_types": lambda c, d: c.update(layer_types=[d.choice(["full_attention", "sliding_attention"]) for _ in range(2)]),
+    "pattern": lambda c, d: c.update(sliding_window_pattern=d.choice([1, 2, 6])),
+    "local base": lambda c, d: c.update(rope_local_base_freq=d.choice([20.0, 1e4])),
+    "by layers": lambda c, d: c.update(rope_parameters={
+        "full_attention": {"rope_type": d.choice(["default", "linear"]), "factor": 4.0, "rope_theta": 3e4}, "sliding_attention": {"rope_type": "default", "rope_theta": 30.0}}),
+    "query scale": lambda c, d: c.update(query_pre_attn_scalar=d.choice([4, 16, 64])),
+    "soft caps": lambda c, d: c.update({d.choice(["final_logit_softcapping", "attn_logit_softcapping"]): d.choice([5.0, None])}),
+    "both ways": lambda c, d: c.update(use_bidirectional_attention=d.choice([True, False])),
+    "hidden_activation": lambda c, d: c.update(hidden_activation=d.choice(["gelu_pytorch_tanh", "gelu_new", "gelu", "silu"])),
     "no positions": lambda c, d: c.pop("max_position_embeddings", None),
     "positions": lambda c, d: c.update(max_position_embeddings=d.choice([32, 128])),
     "pretraining_tp": lambda c, d: c.update(pretraining_tp=2),
@@ -98,7 +106,7 @@ FILES = ["another lm_head", "no prefix", "buffers", "head alone", "inv_freq"]
 
 def half(config):
     dim = config.get("head_dim") or (128 if config["model_type"] == "qwen3" and "head_dim" not in config else WIDTH // HEADS)
-    return dim // 2
+    return int(dim * config.get("partial_rotary_factor", 1)) // 2
 
 
 def base(family, draw):
@@ -107,8 +115,10 @@ def base(family, draw):
         "num_attention_heads": HEADS, "num_key_value_heads": 2, "intermediate_size": 48, "hidden_act": "silu", "rms_norm_eps": 1e-6,
         "rope_theta": 10000.0, "max_position_embeddings": POSITIONS, "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
     }
-    if family == "qwen3":
+    if family in ("qwen3", "gemma3_text"):
         config["head_dim"] = 16
+    if family == "gemma3_text":
+        config.update(sliding_window=draw.choice([6, 24]), layer_types=["sliding_attention", "full_attention"], query_pre_attn_scalar=16)
     return config
 
 
@@ -117,7 +127,7 @@ def random_weights(model, seed):
     state = {}
     for name, tensor in model.state_dict().items():
         if tensor.ndim == 1 and name.endswith("norm.weight"):
-            state[name] = 1 + 0.3 * torch.randn(tensor.shape, generator=generator)
+            state[name] = (0 if "Gemma" in type(model).__name__ else 1) + 0.3 * torch.randn(tensor.shape, generator=generator)
         else:
             state[name] = torch.randn(tensor.shape, generator=generator) * (0.3 if tensor.ndim == 1 else 1.5 / math.sqrt(tensor.shape[-1]))
     return state

@@ -1,5 +1,9 @@
-/** `propel models`: models of the Hugging Face hub, pulled into its cache, listed and checked. */
+/** `propel models`: models of the Hugging Face hub, pulled into its cache, listed and checked; GGUF files, imported. */
+import { Option } from 'commander';
 import type { Command } from 'commander';
+import { IMPORT_TYPES } from '../lm/gguf/import.js';
+import type { ImportedGguf, ImportType } from '../lm/gguf/import.js';
+import { importModel } from '../pipeline/import-model.js';
 import { checkModel, listModels, pullModels } from '../pipeline/models.js';
 import type { CheckedModel, ListedModel } from '../pipeline/models.js';
 import { count } from '../report/format.js';
@@ -14,10 +18,15 @@ interface Flags {
   readonly json?: boolean;
 }
 
+interface ImportFlags extends Flags {
+  readonly out?: string;
+  readonly dtype: ImportType;
+}
+
 export function register(program: Command): void {
   const models = program
     .command('models')
-    .description('pull, list and check models of the Hugging Face hub')
+    .description('pull, list and check models of the Hugging Face hub, and import GGUF files')
     .addHelpText(
       'after',
       `
@@ -32,7 +41,8 @@ Examples:
   $ propel models pull Qwen/Qwen2.5-7B@main meta-llama/Llama-3.2-1B-Instruct
   $ propel models list --json | jq '.[] | select(.problem == null) | .id'
   $ propel models check Qwen/Qwen2.5-3B-Instruct
-  $ propel models check data/micro-world/generator`,
+  $ propel models check data/micro-world/generator
+  $ propel models import SmolLM2-135M-Instruct-Q4_1.gguf --out ./smollm2`,
     );
   models
     .command('pull')
@@ -74,6 +84,33 @@ Examples:
       if (json) printJson(checked);
       else printLines(describeModel(checked));
     });
+  models
+    .command('import')
+    .description('make a GGUF file into a checkpoint folder that every command opens')
+    .argument('<file>', 'a GGUF file')
+    .option('--out <folder>', 'where the checkpoint goes (default: the name of the file, in the working folder)')
+    .addOption(
+      new Option('--dtype <type>', 'the type to write weights in: f32 keeps each as it is, bf16 takes half the disk')
+        .choices(IMPORT_TYPES)
+        .default('f32'),
+    )
+    .option(...JSON_OPTION)
+    .addHelpText(
+      'after',
+      `
+Reads F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K of Llama, Mistral, Qwen 2 and 3, Phi 3 and Gemma 3,
+with the tokenizer and the chat template. What is not known is refused by name, before anything is written.
+
+Examples:
+  $ propel models import SmolLM2-135M-Instruct-Q4_1.gguf
+  $ propel models import gemma-3-270m-Q4_K_M.gguf --out ./gemma --dtype bf16
+  $ propel models import tuned.gguf --json | jq -r .folder`,
+    )
+    .action(async (file: string, { out, dtype, json }: ImportFlags) => {
+      const imported = await importModel(file, { out, dtype }, createProgress);
+      if (json) printJson(imported);
+      else printLines(describeImport(imported));
+    });
 }
 
 function sizeOf(bytes: number): string {
@@ -111,5 +148,26 @@ function describeModel(model: CheckedModel): string[] {
       'hashes',
       model.hashesChecked === 0 ? 'none to compare with' : `${model.hashesChecked} files as the hub lists them`,
     ],
+  ]);
+}
+
+function describeImport({
+  file,
+  folder,
+  family,
+  parameters,
+  quantised,
+  dtype,
+  bytes,
+  hasChat,
+}: ImportedGguf): string[] {
+  const types = Object.entries(quantised).map(([type, tensors]) => `${count(tensors)} ${type}`);
+  return alignColumns([
+    ['file', file],
+    ['folder', folder],
+    ['family', family],
+    ['parameters', `${count(parameters)}, ${sizeOf(bytes)} as ${dtype}`],
+    ['tensors', types.join(', ')],
+    ['chat', hasChat ? 'has a chat template' : 'has no chat template'],
   ]);
 }

@@ -29,11 +29,12 @@ import { emitRollout } from './rollout-graph.js';
 import { singleSampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
 import { stepRollout } from './step-rollout.js';
+import { modelWindow } from './sliding-window.js';
 import { emitUpdate } from './update-graph.js';
 
 vi.mock('../onnx/provider-types.js', async (original) => ({ ...(await original<object>()), typeRefusal: () => null }));
 
-const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'];
+const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3', 'gemma3'];
 const NARROW = ['bfloat16', 'float16'] as const;
 /** Below it a difference may be float32's own. */
 const FLOAT32_NOISE = 1e-6;
@@ -159,7 +160,11 @@ describe.each(NARROW)('with products rounded to %s', (dtype) => {
       };
       const [prompt, step] = [await compile(emitPrompts), await compile(emitStep)];
       const graphs = { prompt: (feeds: Feeds) => prompt.run(feeds), step: (feeds: Feeds) => step.run(feeds) };
-      const samples = await stepRollout(graphs, singleSampling({ ...REQUEST, adapter }));
+      const samples = await stepRollout(
+        graphs,
+        singleSampling({ ...REQUEST, adapter }),
+        modelWindow(checkpoint.config),
+      );
       await prompt.release();
       await step.release();
       const exact = await open('float32');

@@ -1,6 +1,6 @@
 /** `config.json`: every family’s fields, old and new ways of writing them, and what is refused. */
 import { describe, expect, it } from 'vitest';
-import { TINY_LLAMA, TINY_QWEN2 } from '../../tests/tiny-checkpoint.js';
+import { TINY_GEMMA3, TINY_LLAMA, TINY_QWEN2 } from '../../tests/tiny-checkpoint.js';
 import { formatConfig, parseConfig, positionLimit, weightShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
 import type { RopeScaling } from './rope.js';
@@ -32,6 +32,8 @@ const YARN = {
   originalPositions: 16,
 };
 
+const windowOf = (positions: number, ...layers: boolean[]) => ({ positions, layers, ropeTheta: null });
+
 describe('config.json', () => {
   const base = {
     model_type: 'llama',
@@ -41,6 +43,7 @@ describe('config.json', () => {
     num_attention_heads: 4,
     intermediate_size: 64,
   };
+  const GEMMA = { model_type: 'gemma3_text', num_key_value_heads: 4 };
   const parse = (change: object): DecoderConfig => parseConfig(JSON.stringify({ ...base, ...change }), 'c.json');
 
   it.each([
@@ -48,7 +51,12 @@ describe('config.json', () => {
     ['qwen2', TINY_QWEN2],
     ['llama with scaled positions', { ...TINY_LLAMA, ropeScaling: LLAMA3 }],
     ['llama with stretched positions', { ...TINY_LLAMA, ropeScaling: { type: 'linear', factor: 4 } }],
-    ['mistral with a window', { ...TINY_LLAMA, family: 'mistral', slidingWindow: 32 }],
+    ['mistral with a window', { ...TINY_LLAMA, family: 'mistral', slidingWindow: windowOf(8, true, true) }],
+    ['mistral without one', { ...TINY_LLAMA, family: 'mistral' }],
+    ['qwen2 with one in a layer', { ...TINY_QWEN2, slidingWindow: windowOf(8, false, true) }],
+    ['gemma3', TINY_GEMMA3],
+    ['gemma3 whose queries are scaled by their width', { ...TINY_GEMMA3, queryScale: undefined }],
+    ['phi3 rotated in part', { ...TINY_LLAMA, family: 'phi3', rotatedDim: 2 }],
     ['llama with yarn', { ...TINY_LLAMA, ropeScaling: YARN, maxPositions: 64 }],
     ['qwen3', { ...TINY_LLAMA, family: 'qwen3' }],
     ['phi3 with longrope', { ...TINY_LLAMA, family: 'phi3', ropeScaling: LONGROPE, maxPositions: 16 }],
@@ -86,7 +94,7 @@ describe('config.json', () => {
     const wide = { num_attention_heads: 32, hidden_size: 256 };
     expect(parse({ model_type: 'qwen3', ...wide })).toMatchObject({ headDim: 128, attentionBias: false, kvHeads: 32 });
     expect(parse({ model_type: 'qwen2', ...wide })).toMatchObject({ kvHeads: 32, maxPositions: 32_768 });
-    expect(parse({ model_type: 'mistral', ...wide })).toMatchObject({ kvHeads: 8, slidingWindow: 4096 });
+    expect(parse({ model_type: 'mistral', ...wide })).toMatchObject({ kvHeads: 8, slidingWindow: { positions: 4096 } });
     expect(parse({ model_type: 'phi3' })).toMatchObject({ epsilon: 1e-5, maxPositions: 4096, slidingWindow: null });
   });
 
@@ -94,6 +102,25 @@ describe('config.json', () => {
     for (const model_type of ['llama', 'mistral', 'qwen2', 'qwen3', 'phi3']) {
       expect(parse({ model_type, num_key_value_heads: null }).kvHeads).toBe(4);
     }
+  });
+
+  it('of Gemma 3 has rotations of two kinds, in either way of writing them', () => {
+    const read = (change: object) => {
+      const { ropeTheta, ropeScaling, slidingWindow, ...rest } = parse({ ...GEMMA, ...change });
+      return { theta: ropeTheta, scaling: ropeScaling, local: slidingWindow?.ropeTheta, ...rest };
+    };
+    expect(read({})).toMatchObject({ theta: 1e6, local: 10_000, scaling: null, headDim: 256, tiedHead: true });
+    const linear = { rope_type: 'linear', factor: 8 };
+    const expected = { theta: 5e5, local: 500, scaling: { type: 'linear', factor: 8 } };
+    expect(read({ rope_theta: 5e5, rope_local_base_freq: 500, rope_scaling: linear })).toMatchObject(expected);
+    const newer = { full_attention: { ...linear, rope_theta: 5e5 }, sliding_attention: { rope_theta: 500 } };
+    expect(read({ rope_theta: 7, rope_parameters: newer })).toMatchObject(expected);
+    // The older name of the kind is passed over.
+    expect(read({ rope_scaling: { type: 'linear', factor: 8 } }).scaling).toBeNull();
+    // Every sixth layer sees all, or every nth.
+    const layers = (change: object) => parse({ ...GEMMA, num_hidden_layers: 7, ...change }).slidingWindow?.layers;
+    expect(layers({})).toEqual([true, true, true, true, true, false, true]);
+    expect(layers({ sliding_window_pattern: 2 })).toEqual([true, false, true, false, true, false, true]);
   });
 
   it('has biases where the family says, whatever attention_bias does', () => {
@@ -109,31 +136,36 @@ describe('config.json', () => {
     expect(parse({ hidden_act: 'swish' })).toEqual(parse({}));
   });
 
-  it('ends at its sliding window, where the family and the switch have one', () => {
+  it('has a sliding window where the family, the switch and the layers have one, and does not end there', () => {
     const ends = (change: object): object => {
       const given = { max_position_embeddings: 4096, sliding_window: 512, num_key_value_heads: 4 };
       const { maxPositions, slidingWindow } = parse({ ...given, ...change });
       return { maxPositions, slidingWindow };
     };
-    const windowed = { maxPositions: 512, slidingWindow: 512 };
+    const windowed = { maxPositions: 4096, slidingWindow: windowOf(512, true, true) };
+    const later = { maxPositions: 4096, slidingWindow: windowOf(512, false, true) };
     const whole = { maxPositions: 4096, slidingWindow: null };
     expect(ends({ model_type: 'mistral' })).toEqual(windowed);
     expect(ends({ model_type: 'phi3' })).toEqual(windowed);
     const switched = { model_type: 'qwen2', use_sliding_window: true };
-    expect(ends({ ...switched, max_window_layers: 1 })).toEqual(windowed);
-    expect(ends({ ...switched, layer_types: ['full_attention', 'sliding_attention'] })).toEqual(windowed);
+    expect(ends({ ...switched, max_window_layers: 1 })).toEqual(later);
+    expect(ends({ ...switched, layer_types: ['full_attention', 'sliding_attention'] })).toEqual(later);
     // No layer comes after the 28th.
     expect(ends(switched)).toEqual(whole);
     expect(ends({ ...switched, max_window_layers: 0, layer_types: ['full_attention', 'full_attention'] })).toEqual(
       whole,
     );
     const unsaid = { max_position_embeddings: 8192, sliding_window: undefined };
-    expect(ends({ model_type: 'mistral', ...unsaid })).toEqual({ maxPositions: 4096, slidingWindow: 4096 });
-    expect(ends({ ...switched, max_window_layers: 0, ...unsaid })).toEqual({ maxPositions: 4096, slidingWindow: 4096 });
+    const unsaidWindow = { maxPositions: 8192, slidingWindow: windowOf(4096, true, true) };
+    expect(ends({ model_type: 'mistral', ...unsaid })).toEqual(unsaidWindow);
+    expect(ends({ ...switched, max_window_layers: 0, ...unsaid })).toEqual(unsaidWindow);
     expect(ends({ model_type: 'qwen2', use_sliding_window: false })).toEqual(whole);
     expect(ends({ model_type: 'llama' })).toEqual(whole);
     expect(ends({ model_type: 'mistral', sliding_window: null })).toEqual(whole);
-    expect(ends({ model_type: 'mistral', sliding_window: 8192 })).toEqual({ maxPositions: 4096, slidingWindow: 8192 });
+    expect(ends({ model_type: 'mistral', sliding_window: 8192 })).toEqual({
+      maxPositions: 4096,
+      slidingWindow: windowOf(8192, true, true),
+    });
   });
 
   it('is read in its older and newer ways of writing scaled positions', () => {
@@ -192,19 +224,16 @@ describe('config.json', () => {
   it('says where sequences end, and why', () => {
     const said = (change: object): string => positionLimit(parse({ num_key_value_heads: 4, ...change }));
     expect(said({})).toBe("the model's 2048 positions");
-    expect(said({ model_type: 'mistral', sliding_window: 64 })).toBe(
-      "the model's sliding window of 64 positions, beyond which attention is not supported",
-    );
     const rope_scaling = { type: 'longrope', short_factor: [1, 1, 1, 1], long_factor: [1, 1, 1, 1] };
     expect(said({ model_type: 'phi3', rope_scaling, original_max_position_embeddings: 32 })).toBe(
       "the 32 positions of the model's short RoPE factors; the long ones are not supported",
     );
   });
 
-  it.each([
+  it.each<[object, string]>([
     [
       { model_type: 'mamba' },
-      "c.json: model_type 'mamba' is not supported; supported are llama, mistral, qwen2, qwen3, phi3",
+      "c.json: model_type 'mamba' is not supported; supported are llama, mistral, qwen2, qwen3, phi3, gemma3_text",
     ],
     [{ vocab_size: 'many' }, 'c.json: vocab_size: '],
     [{ num_hidden_layers: 0 }, 'c.json: num_hidden_layers: '],
@@ -227,7 +256,24 @@ describe('config.json', () => {
       { rope_scaling: { type: 'su', short_factor: [1], long_factor: [1] }, original_max_position_embeddings: 9 },
       'c.json: rope_scaling: short_factor and long_factor must have 4 numbers',
     ],
-    [{ partial_rotary_factor: 0.75 }, 'c.json: partial_rotary_factor is not supported'],
+    [{ partial_rotary_factor: 0.75 }, 'c.json: partial_rotary_factor is not supported in this family'],
+    [{ ...GEMMA, final_logit_softcapping: 30 }, 'c.json: attn_logit_softcapping and final_logit_softcapping are not'],
+    [{ ...GEMMA, use_bidirectional_attention: true }, 'c.json: use_bidirectional_attention is true'],
+    [
+      { ...GEMMA, hidden_activation: 'silu' },
+      "c.json: hidden_activation 'silu' is not supported; only gelu_pytorch_tanh",
+    ],
+    [{ ...GEMMA, sliding_window: null }, 'c.json: sliding_window is null, but layer_types names layers that have one'],
+    [{ ...GEMMA, layer_types: ['full_attention'] }, 'c.json: layer_types names 1 layers, num_hidden_layers says 2'],
+    [{ ...GEMMA, layer_types: ['full_attention', 'chunked'] }, 'c.json: layer_types.1: '],
+    [
+      { ...GEMMA, rope_parameters: { sliding_attention: { rope_type: 'linear', factor: 2 } } },
+      'c.json: rope_parameters.sliding_attention: scaled rotations',
+    ],
+    [
+      { model_type: 'phi3', partial_rotary_factor: 0.4 },
+      'c.json: partial_rotary_factor 0.4 does not give an even part of a head of 8',
+    ],
     [{ quantization_config: { quant_method: 'awq' } }, 'c.json: quantization_config: quantised weights are not'],
     [{ is_causal: false }, 'c.json: is_causal is false: a model that sees later tokens cannot write'],
     [{ transformers_weights: 'a.safetensors' }, 'c.json: transformers_weights is not supported'],
@@ -239,7 +285,7 @@ describe('config.json', () => {
   });
 
   it('of another family is refused by its name, whatever keys it lacks', () => {
-    const supported = 'supported are llama, mistral, qwen2, qwen3, phi3';
+    const supported = 'supported are llama, mistral, qwen2, qwen3, phi3, gemma3_text';
     expect(refusal(() => parseConfig('{"model_type": "mamba"}', 'c.json'))).toContain(
       `UserError: c.json: model_type 'mamba' is not supported; ${supported}`,
     );

@@ -3,85 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { inOneLine, UserError } from '../errors.js';
-import { parseFields, parseJsonText } from './json-file.js';
+import { FAMILIES, familyOf } from './families.js';
+import type { Family, FamilyName } from './families.js';
+import { parseFields, parseJsonText, quoted } from './json-file.js';
 import { formatRopeScaling, parseRopeScaling } from './rope.js';
 import type { RopeScaling } from './rope.js';
-
-/** What a family's name alone decides. */
-interface Family {
-  readonly architecture: string;
-  /** Linear modules with a bias, where `attentionBias` says so. */
-  readonly biased: readonly string[];
-  /** `attention_bias` where `config.json` has none; always or never: the family's, whatever it says. */
-  readonly attentionBias: boolean | 'always' | 'never';
-  /** Whether `mlp_bias` counts. */
-  readonly mlpBias: boolean;
-  /** Whether queries and keys are normalised, head by head, before their rotation. */
-  readonly queryKeyNorm: boolean;
-  /** Whether q, k and v are one matrix, and gate and up another. */
-  readonly fused: boolean;
-  /** Whether `sliding_window` counts: always, only with `use_sliding_window`, or never. */
-  readonly window: 'always' | 'switched' | 'never';
-  /** What transformers takes where `config.json` is silent. */
-  readonly defaults: {
-    readonly epsilon: number;
-    readonly positions: number;
-    readonly headDim?: number;
-    /** Else as many as heads, as where it is null. */
-    readonly kvHeads?: number;
-    readonly slidingWindow?: number;
-    readonly originalPositions?: number;
-  };
-}
-
-const QUERY_KEY_VALUE = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
-const PLAIN: Family = {
-  architecture: 'LlamaForCausalLM',
-  biased: [...QUERY_KEY_VALUE, 'self_attn.o_proj'],
-  attentionBias: false,
-  mlpBias: false,
-  queryKeyNorm: false,
-  fused: false,
-  window: 'never',
-  defaults: { epsilon: 1e-6, positions: 2048 },
-};
-
-/** The decoders that are supported, by their `model_type`. */
-export const FAMILIES = {
-  llama: { ...PLAIN, mlpBias: true },
-  mistral: {
-    ...PLAIN,
-    architecture: 'MistralForCausalLM',
-    attentionBias: 'never',
-    window: 'always',
-    defaults: { epsilon: 1e-6, positions: 131_072, kvHeads: 8, slidingWindow: 4096 },
-  },
-  qwen2: {
-    ...PLAIN,
-    architecture: 'Qwen2ForCausalLM',
-    biased: QUERY_KEY_VALUE,
-    attentionBias: 'always',
-    window: 'switched',
-    defaults: { epsilon: 1e-6, positions: 32_768, kvHeads: 32, slidingWindow: 4096 },
-  },
-  qwen3: {
-    ...PLAIN,
-    architecture: 'Qwen3ForCausalLM',
-    queryKeyNorm: true,
-    window: 'switched',
-    defaults: { epsilon: 1e-6, positions: 32_768, headDim: 128, kvHeads: 32, slidingWindow: 4096 },
-  },
-  phi3: {
-    ...PLAIN,
-    architecture: 'Phi3ForCausalLM',
-    attentionBias: 'never',
-    fused: true,
-    window: 'always',
-    defaults: { epsilon: 1e-5, positions: 4096, originalPositions: 4096 },
-  },
-} as const satisfies Record<string, Family>;
-
-export type FamilyName = keyof typeof FAMILIES;
+import { formatWindow, readWindow } from './sliding-window.js';
+import type { SlidingWindow } from './sliding-window.js';
 
 /** The numbers that the decoder definition needs; symbols after Vaswani et al. 2017 and Touvron et al. 2023. */
 export interface DecoderConfig {
@@ -99,10 +27,14 @@ export interface DecoderConfig {
   readonly epsilon: number;
   readonly ropeTheta: number;
   readonly ropeScaling: RopeScaling | null;
-  /** Positions up to which the decoder is exact: the checkpoint's own, or fewer where a sliding window or longrope's short factors end. */
+  /** Numbers of a head that are rotated, its first; all of them where it is not given. */
+  readonly rotatedDim?: number;
+  /** Positions up to which the decoder is exact: the checkpoint's own, or fewer where longrope's short factors end. */
   readonly maxPositions: number;
-  /** Latest positions that a token attends to, itself included; null: all. */
-  readonly slidingWindow: number | null;
+  /** Null where every token attends to all before it. */
+  readonly slidingWindow: SlidingWindow | null;
+  /** Its square root divides attention's scores; `headDim` where it is not given. */
+  readonly queryScale?: number;
   /** Whether the language-model head is the embedding matrix. */
   readonly tiedHead: boolean;
   /** Whether attention's projections have biases; `hasBias` says which. */
@@ -132,7 +64,7 @@ const schema = z.looseObject({
   partial_rotary_factor: z.number().nullish(),
   max_position_embeddings: positions.optional(),
   original_max_position_embeddings: positions.optional(),
-  tie_word_embeddings: z.boolean().default(false),
+  tie_word_embeddings: z.boolean().optional(),
   attention_bias: z.boolean().nullish(),
   is_causal: z.boolean().nullish(),
   transformers_weights: z.unknown().nullish(),
@@ -140,13 +72,24 @@ const schema = z.looseObject({
   sliding_window: positions.nullish(),
   use_sliding_window: z.boolean().nullish(),
   max_window_layers: z.int().nonnegative().nullish(),
-  layer_types: z.array(z.string()).nullish(),
+  sliding_window_pattern: z.int().positive().nullish(),
+  layer_types: z.array(z.enum(['full_attention', 'sliding_attention'])).nullish(),
   quantization_config: z.unknown().nullish(),
   hidden_act: z.string().default('silu'),
+  hidden_activation: z.string().default('gelu_pytorch_tanh'),
+  query_pre_attn_scalar: z.number().positive().optional(),
+  rope_local_base_freq: z.number().positive().optional(),
+  attn_logit_softcapping: z.number().nullish(),
+  final_logit_softcapping: z.number().nullish(),
+  use_bidirectional_attention: z.boolean().nullish(),
 });
+type Fields = z.output<typeof schema>;
 
-/** Names of x σ(x). */
-const SILU: ReadonlySet<string> = new Set(['silu', 'swish']);
+/** The names that each activation goes by: x σ(x), and x Φ(x) with the hyperbolic tangent in the place of Φ. */
+const ACTIVATIONS: Readonly<Record<Family['activation'], readonly string[]>> = {
+  silu: ['silu', 'swish'],
+  gelu: ['gelu_pytorch_tanh', 'gelu_new'],
+};
 
 /** Parse the text of a `config.json`. @throws UserError for what this decoder does not implement. */
 export function parseConfig(text: string, file: string): DecoderConfig {
@@ -164,7 +107,10 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   const c = parseFields(schema, json, file);
   const name = c.model_type as FamilyName;
   const family: Family = FAMILIES[name];
-  if (!SILU.has(c.hidden_act)) refuse(`hidden_act '${inOneLine(c.hidden_act)}' is not supported; only silu is`);
+  const [key, activation] =
+    family.activation === 'silu' ? ['hidden_act', c.hidden_act] : ['hidden_activation', c.hidden_activation];
+  const known = ACTIVATIONS[family.activation];
+  if (!known.includes(activation)) refuse(`${key} '${inOneLine(activation)}' is not supported; only ${known[0]} is`);
   if (c.is_causal === false) refuse('is_causal is false: a model that sees later tokens cannot write');
   if (c.transformers_weights) refuse('transformers_weights is not supported; name the file model.safetensors');
   if (c.mlp_bias && family.mlpBias) refuse('mlp_bias is not supported; use a checkpoint without it');
@@ -174,16 +120,30 @@ export function parseConfig(text: string, file: string): DecoderConfig {
   const headDim = c.head_dim ?? family.defaults.headDim ?? c.hidden_size / c.num_attention_heads;
   if (c.num_attention_heads % kvHeads) refuse('num_attention_heads must be a multiple of num_key_value_heads');
   if (!Number.isInteger(headDim) || headDim % 2) refuse('the head dimension must be an even integer');
-  const scaling = filled(c.rope_scaling) ?? filled(c.rope_parameters);
-  const theta = positiveSchema.safeParse(scaling?.['rope_theta'] ?? c.rope_theta ?? 10_000);
+  const isGemma = name === 'gemma3_text';
+  if (isGemma) {
+    if (c.attn_logit_softcapping || c.final_logit_softcapping)
+      refuse('attn_logit_softcapping and final_logit_softcapping are not supported; use a checkpoint without them');
+    if (c.use_bidirectional_attention) refuse('use_bidirectional_attention is true: such a model cannot write');
+  }
+  const { scaling, local } = isGemma ? ropeByLayers(c) : { scaling: ropeOf(c), local: null };
+  const theta = positiveSchema.safeParse(scaling?.['rope_theta'] ?? c.rope_theta ?? family.defaults.theta ?? 10_000);
   if (!theta.success) return refuse('rope_theta is no positive number');
-  if ((scaling?.['partial_rotary_factor'] ?? c.partial_rotary_factor ?? 1) !== 1)
-    refuse('partial_rotary_factor is not supported; use a checkpoint that rotates whole heads');
+  const share = scaling?.['partial_rotary_factor'] ?? c.partial_rotary_factor ?? 1;
+  if (share !== 1 && !family.partialRotary)
+    refuse('partial_rotary_factor is not supported in this family; use a checkpoint that rotates whole heads');
+  const rotatedDim = Math.floor(headDim * Number(share));
+  if (!(rotatedDim >= 2 && rotatedDim <= headDim && rotatedDim % 2 === 0))
+    refuse(`partial_rotary_factor ${quoted(share)} does not give an even part of a head of ${headDim}`);
   const declared = c.max_position_embeddings ?? family.defaults.positions;
-  const originalPositions = c.original_max_position_embeddings ?? family.defaults.originalPositions;
-  const ropeScaling = parseRopeScaling({ scaling, maxPositions: declared, originalPositions, headDim });
+  const originalPositions = isGemma
+    ? undefined
+    : (c.original_max_position_embeddings ?? family.defaults.originalPositions);
+  const ropeScaling = parseRopeScaling({ scaling, maxPositions: declared, originalPositions, headDim: rotatedDim });
   if (typeof ropeScaling === 'string') return refuse(ropeScaling);
-  const slidingWindow = windowOf(c, family);
+  const slidingWindow = readWindow(c, family, local);
+  if (typeof slidingWindow === 'string') return refuse(slidingWindow);
+  const queryScale = c.query_pre_attn_scalar ?? GEMMA_QUERY_SCALE;
   return {
     family: name,
     vocabulary: c.vocab_size,
@@ -196,9 +156,11 @@ export function parseConfig(text: string, file: string): DecoderConfig {
     epsilon: c.rms_norm_eps ?? family.defaults.epsilon,
     ropeTheta: theta.data,
     ropeScaling,
-    maxPositions: Math.min(reached(declared, ropeScaling), slidingWindow ?? Infinity),
+    ...(rotatedDim === headDim ? {} : { rotatedDim }),
+    maxPositions: reached(declared, ropeScaling),
     slidingWindow,
-    tiedHead: c.tie_word_embeddings,
+    ...(isGemma && queryScale !== headDim ? { queryScale } : {}),
+    tiedHead: c.tie_word_embeddings ?? family.defaults.tied ?? false,
     attentionBias:
       typeof family.attentionBias === 'string'
         ? family.attentionBias === 'always'
@@ -207,6 +169,8 @@ export function parseConfig(text: string, file: string): DecoderConfig {
 }
 
 const positiveSchema = z.number().positive();
+const GEMMA_QUERY_SCALE = 256;
+const GEMMA_LOCAL_THETA = 10_000;
 
 /** An object that says something: transformers passes over an empty one. */
 function filled(
@@ -215,15 +179,27 @@ function filled(
   return fields && Object.keys(fields).length > 0 ? fields : null;
 }
 
-/** The latest positions that some layer attends to; null where all attend to all. */
-function windowOf(c: z.output<typeof schema>, { window, defaults }: Family): number | null {
-  if (window === 'never' || (window === 'switched' && c.use_sliding_window !== true)) return null;
-  const positionsBack = c.sliding_window === undefined ? defaults.slidingWindow : c.sliding_window;
-  if (window === 'switched') {
-    const types = c.layer_types ?? (c.num_hidden_layers > (c.max_window_layers ?? 28) ? ['sliding_attention'] : []);
-    if (!types.includes('sliding_attention')) return null;
-  }
-  return positionsBack ?? null;
+/** What `config.json` says of rotations; the older key counts where both say something. */
+function ropeOf(c: Fields): Readonly<Record<string, unknown>> | null {
+  return filled(c.rope_scaling) ?? filled(c.rope_parameters);
+}
+
+type RopeFields = Readonly<Record<string, unknown>>;
+const byLayers = z.looseObject({
+  full_attention: z.record(z.string(), z.unknown()).nullish(),
+  sliding_attention: z.record(z.string(), z.unknown()).nullish(),
+});
+
+/**
+ * The same of layers without a window and of those with one; what `rope_scaling` says is of the first, and it must say `rope_type`. yarn's
+ * `truncate` is not read there.
+ */
+function ropeByLayers(c: Fields): { scaling: RopeFields; local: RopeFields } {
+  const { full_attention: full, sliding_attention: sliding } = byLayers.safeParse(c.rope_parameters ?? {}).data ?? {};
+  return {
+    scaling: { ...(full ?? { rope_type: 'default' }), ...c.rope_scaling, truncate: true },
+    local: { rope_theta: c.rope_local_base_freq ?? GEMMA_LOCAL_THETA, ...sliding },
+  };
 }
 
 /** Positions up to which the rotations are the checkpoint's: longrope has others for longer sequences, yarn is made for more. */
@@ -242,8 +218,6 @@ export function parameterCount(config: DecoderConfig): number {
 
 /** Why sequences end at `maxPositions`, as the end of a sentence. */
 export function positionLimit(c: DecoderConfig): string {
-  if (c.maxPositions === c.slidingWindow)
-    return `the model's sliding window of ${c.maxPositions} positions, beyond which attention is not supported`;
   if (c.ropeScaling?.type === 'longrope' && c.maxPositions === c.ropeScaling.originalPositions)
     return `the ${c.maxPositions} positions of the model's short RoPE factors; the long ones are not supported`;
   return `the model's ${c.maxPositions} positions`;
@@ -276,7 +250,7 @@ export function formatConfig(c: DecoderConfig, tokens: { bos: number; eos: numbe
     num_key_value_heads: c.kvHeads,
     head_dim: c.headDim,
     intermediate_size: c.feedForward,
-    hidden_act: 'silu',
+    ...(familyOf(c).activation === 'silu' ? { hidden_act: 'silu' } : { hidden_activation: 'gelu_pytorch_tanh' }),
     rms_norm_eps: c.epsilon,
     rope_theta: c.ropeTheta,
     ...(c.ropeScaling ? { rope_scaling: formatRopeScaling(c.ropeScaling) } : {}),
@@ -284,7 +258,9 @@ export function formatConfig(c: DecoderConfig, tokens: { bos: number; eos: numbe
     ...(c.ropeScaling && 'originalPositions' in c.ropeScaling
       ? { original_max_position_embeddings: c.ropeScaling.originalPositions }
       : {}),
-    ...(c.slidingWindow ? { sliding_window: c.slidingWindow, use_sliding_window: true } : {}),
+    ...(c.rotatedDim === undefined ? {} : { partial_rotary_factor: c.rotatedDim / c.headDim }),
+    ...formatWindow(c),
+    ...(c.family === 'gemma3_text' ? { query_pre_attn_scalar: c.queryScale ?? c.headDim } : {}),
     max_position_embeddings: c.maxPositions,
     tie_word_embeddings: c.tiedHead,
     attention_bias: c.attentionBias,
@@ -303,6 +279,10 @@ export function weightShapes(c: DecoderConfig): Map<string, number[]> {
     const prefix = `model.layers.${layer}.`;
     shapes.set(`${prefix}input_layernorm.weight`, [c.width]);
     shapes.set(`${prefix}post_attention_layernorm.weight`, [c.width]);
+    if (familyOf(c).normsAround) {
+      shapes.set(`${prefix}pre_feedforward_layernorm.weight`, [c.width]);
+      shapes.set(`${prefix}post_feedforward_layernorm.weight`, [c.width]);
+    }
     if (FAMILIES[c.family].queryKeyNorm) {
       shapes.set(`${prefix}self_attn.q_norm.weight`, [c.headDim]);
       shapes.set(`${prefix}self_attn.k_norm.weight`, [c.headDim]);

@@ -28,10 +28,11 @@ import { completionsByGroup, groupedSampling, singleSampling } from './sampling.
 import type { Sampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
 import { stepRollout } from './step-rollout.js';
+import { modelWindow } from './sliding-window.js';
 import { isRight, ModelTrial } from './provider-trial.js';
 import type { LossReport, LossSettings, PolicyBatch } from './trainer.js';
 
-const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'];
+const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3', 'gemma3', 'mistral-window', 'phi3-partial'];
 /** Largest |difference| from cpu, relative to the largest |value| of a tensor where that is above 1; of a gradient always. */
 const TOLERANCE = 1e-4;
 const FIXED_SEED = 4;
@@ -144,6 +145,7 @@ async function stepwiseOnCpu(
   const completions = await stepRollout(
     { prompt: (feeds) => prompt.run(feeds), step: (feeds) => step.run(feeds) },
     sampling,
+    modelWindow(checkpoint.config),
   );
   await prompt.release();
   await step.release();

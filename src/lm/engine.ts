@@ -33,6 +33,7 @@ import { rolloutInParts } from './rollout-parts.js';
 import { adapterFeeds, completionsByGroup, groupedSampling, singleSampling } from './sampling.js';
 import type { Sampling } from './sampling.js';
 import { emitPrompts, emitStep } from './step-graphs.js';
+import { modelWindow } from './sliding-window.js';
 import { stepRollout } from './step-rollout.js';
 import { freshState, Trainer } from './trainer.js';
 import type { AdamWSettings, LossReport, LossSettings, PolicyBatch, TrainerState } from './trainer.js';
@@ -212,7 +213,9 @@ class Model {
     // Both graphs of a step-by-step rollout are known before the first runs: what it hands on lives as long as its session.
     for (const graph of graphs) await this.sessions.add(graph);
     const [first, next] = graphs.map((graph) => (feeds: Feeds) => this.sessions.run(graph, feeds));
-    return next ? stepRollout({ prompt: first!, step: next }, sampling) : loopRollout(first!, sampling);
+    return next
+      ? stepRollout({ prompt: first!, step: next }, sampling, modelWindow(this.#config))
+      : loopRollout(first!, sampling);
   }
 
   /** Have what goes with an update of an adapter compiled with it. */

@@ -4,8 +4,9 @@
  */
 import { factorShapes } from './adapter.js';
 import type { AdapterLayout } from './adapter.js';
-import { FAMILIES, parameterCount, projectionShapes } from './config.js';
+import { parameterCount, projectionShapes } from './config.js';
 import type { DecoderConfig } from './config.js';
+import { familyOf } from './families.js';
 import type { UpdateMemory } from './memory.js';
 
 const FLOAT = 4;
@@ -38,10 +39,12 @@ export function cacheBytesPerToken({ layers, kvHeads, headDim }: DecoderConfig):
   return 2 * layers * kvHeads * headDim * FLOAT;
 }
 
-/** Floats of one position within one layer: the stream twice, each normed; q, k, v as projected and as rotated; the heads' output by head and
- * merged; gate, up and their product. */
-function layerFloats({ width, heads, kvHeads, headDim, feedForward }: DecoderConfig): number {
-  return 4 * width + 2 * (heads + 2 * kvHeads) * headDim + 2 * heads * headDim + 3 * feedForward;
+/** Floats of one position within one layer: the stream twice, each normed, and what is added to it where that is normed too; q, k, v as
+ * projected and as rotated; the heads' output by head and merged; gate, up and their product. */
+function layerFloats(config: DecoderConfig): number {
+  const { width, heads, kvHeads, headDim, feedForward } = config;
+  const streams = familyOf(config).normsAround ? 6 : 4;
+  return streams * width + 2 * (heads + 2 * kvHeads) * headDim + 2 * heads * headDim + 3 * feedForward;
 }
 
 /**
@@ -118,6 +121,7 @@ export function trainerBytes(config: DecoderConfig, layout: AdapterLayout): { op
 
 /** Operators of a forward pass, each of which costs a start whatever its size. Counted in the graphs of the families. */
 export function operatorCount(config: DecoderConfig): number {
-  const perLayer = FAMILIES[config.family].queryKeyNorm ? 46 : 40;
+  const { queryKeyNorm, normsAround } = familyOf(config);
+  const perLayer = 40 + (queryKeyNorm ? 6 : 0) + (normsAround ? 4 : 0);
   return 60 + perLayer * config.layers;
 }

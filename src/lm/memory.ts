@@ -3,6 +3,7 @@ import { hasLoop } from '../onnx/session.js';
 import type { ExecutionProvider } from '../onnx/session.js';
 import { parameterCount } from './config.js';
 import type { DecoderConfig } from './config.js';
+import { familyOf } from './families.js';
 
 /** `fast` keeps all that speeds a pass up, `small` as little as it can; `auto` decides by the model's size alone. */
 export const MEMORY_SETTINGS = ['auto', 'fast', 'small'] as const;
@@ -48,7 +49,9 @@ export function memoryPlan(config: DecoderConfig, setting: MemorySetting, provid
 }
 
 /** Bytes that a plain forward pass keeps of a token for the backward pass, scores aside. */
-function activationBytes({ layers, width, heads, kvHeads, headDim, feedForward }: DecoderConfig): number {
-  // Two norms and two sums; queries and keys before and after rotation, values, attention by heads and merged; gate, up, σ, silu, product.
-  return 4 * layers * (4 * width + 4 * heads * headDim + 3 * kvHeads * headDim + 5 * feedForward);
+function activationBytes(config: DecoderConfig): number {
+  const { layers, width, heads, kvHeads, headDim, feedForward } = config;
+  const streams = familyOf(config).normsAround ? 6 : 4;
+  // Two norms and two sums, and two norms more around them; queries and keys before and after rotation, values, attention by heads and merged; gate, up, σ, silu, product.
+  return 4 * layers * (streams * width + 4 * heads * headDim + 3 * kvHeads * headDim + 5 * feedForward);
 }

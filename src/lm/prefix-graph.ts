@@ -7,6 +7,7 @@ import type { Places } from '../onnx/prefix-attention.js';
 import type { Differentiable } from '../onnx/differentiable.js';
 import type { Value } from '../onnx/graph.js';
 import type { DecoderConfig } from './config.js';
+import { biases } from './decoder.js';
 import type { Decoder } from './decoder.js';
 import type { TokenRows } from './update-graph.js';
 
@@ -32,20 +33,38 @@ export function rowsAfterPrefix(g: Differentiable, config: DecoderConfig): Token
     queries,
     keys: { ...keys, sequences: g.emitReshape(keys.sequences, ['batch*time']) },
     present,
-    prefixBias: g.causalBias('prefixTime'),
-    sequenceBias: g.causalBias('time'),
   };
+  const biasOf = {
+    prefix: biases((window) => g.causalBias('prefixTime', window)),
+    sequence: biases((window) => g.causalBias('time', window)),
+  };
+  const toPrefix = biases((window) => {
+    const rows = g.op('Shape', [queries.sequences], {}, [1], 'int64');
+    g.defineDim(times(group, 'batch*time'), rows);
+    return windowToPrefix(g, window!);
+  });
   const stream = (decoder: Decoder): Value => {
-    const { cos, sin, negativeSin } = decoder.rotary(positions);
     // All rows are one sequence to the layers, whose tables are those of its rows' positions.
-    const [c, s, n] = [cos, sin, negativeSin].map((table) => g.emitGather(table, positions)) as [Value, Value, Value];
-    const rotary = { cos: c, sin: s, negativeSin: n, positions: rowNumbers(g) };
-    const x = decoder.layers(g, decoder.embed(g, ids), [1, 'rows'], rotary, (_, q, k, v) =>
-      prefixAttention(g, q, k, v, layout),
-    );
+    const rotary = decoder.rotary(rowNumbers(g), (table) => g.emitGather(table, positions));
+    const x = decoder.layers(g, decoder.embed(g, ids), [1, 'rows'], rotary, (layer, q, k, v) => {
+      const window = decoder.windowOf(layer);
+      return prefixAttention(g, q, k, v, {
+        ...layout,
+        prefixBias: biasOf.prefix(window),
+        sequenceBias: biasOf.sequence(window),
+        toPrefixBias: window === null ? null : toPrefix(window),
+      });
+    });
     return rowsFrom(g, x, 'prefixTime', 'written');
   };
   return { shape: ['written'], rows: 'written', positions: 'positions', stream };
+}
+
+/** [time, prefixTime]: hides the part of the prefix that is before a sequence's window. */
+function windowToPrefix(g: Differentiable, window: number): Value {
+  const prefix = g.cast(g.op('Squeeze', [g.dim('prefixTime')], {}, [], 'int64'), 'int32');
+  const query = g.emitReshape(g.emitAdd(g.emitRange('time'), prefix), ['time', 1]);
+  return g.windowBias(query, g.emitRange('prefixTime'), window);
 }
 
 /** The name of a product of dimensions, as the decoder forms it. */

@@ -1,6 +1,6 @@
 /** A prompt computed once for all its sequences must not show: the losses, log-probabilities and gradients of the plain graph. */
 import { describe, expect, it } from 'vitest';
-import { TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
+import { TINY_GEMMA3, TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
 import { filledAdapter } from '../../tests/filled-adapter.js';
 import { seededRandom } from '../metrics/random.js';
 import { Differentiable } from '../onnx/differentiable.js';
@@ -31,6 +31,8 @@ const LONGROPE = {
   attentionFactor: 1.25,
   originalPositions: 16,
 } as const;
+
+const windowOf = (positions: number) => ({ positions, layers: [true, true], ropeTheta: null });
 
 /** The same sequences with their prefix in front of each, and after it. */
 function batches(vocabulary: number): { plain: PolicyBatch; shared: PolicyBatch } {
@@ -142,7 +144,11 @@ describe.each([
   ['the weights of a llama', TINY_LLAMA, 'weights'],
   ['an adapter of a llama', TINY_LLAMA, LAYOUT],
   ['an adapter of a llama whose heads share nothing', { ...TINY_LLAMA, kvHeads: 4 }, LAYOUT],
-  ['the weights of a mistral', { ...TINY_LLAMA, family: 'mistral', slidingWindow: 32 }, 'weights'],
+  ['the weights of a mistral', { ...TINY_LLAMA, family: 'mistral', slidingWindow: windowOf(4) }, 'weights'],
+  // Sequences that see a part of the prefix, or nothing of it.
+  ['an adapter of a mistral that sees less', { ...TINY_LLAMA, family: 'mistral', slidingWindow: windowOf(2) }, LAYOUT],
+  ['the weights of a gemma3', TINY_GEMMA3, 'weights'],
+  ['an adapter of a gemma3', TINY_GEMMA3, LAYOUT],
   ['the weights of a qwen2', TINY_QWEN2, 'weights'],
   ['an adapter of a qwen2', TINY_QWEN2, LAYOUT],
   ['the weights of a qwen3', { ...TINY_LLAMA, family: 'qwen3' }, 'weights'],

@@ -61,7 +61,9 @@ function expectClose(
 }
 const largest = (values: readonly number[]): number => Math.max(...values.map(Math.abs));
 
-describe.each(['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3'])('a small %s', (family) => {
+const FAMILIES = ['llama', 'qwen2', 'llama3', 'mistral', 'qwen3', 'phi3', 'gemma3', 'mistral-window', 'phi3-partial'];
+
+describe.each(FAMILIES)('a small %s', (family) => {
   const folder = fileURLToPath(new URL(`fixtures/${family}`, import.meta.url));
   const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected;
   const tensors = readTensors(join(folder, 'expected.safetensors'));

@@ -11,7 +11,7 @@ import type { AdapterLayout } from './adapter.js';
 import { bindWeights } from './checkpoint.js';
 import type { BoundWeights, Checkpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
-import { Decoder } from './decoder.js';
+import { biases, Decoder } from './decoder.js';
 import type { Attention } from './decoder.js';
 
 /** Token and log-probability written at positions after a sample's stop token. */
@@ -82,11 +82,33 @@ export function emitRollout(
 
   const position = body.emitReshape(body.emitAdd(firstPosition, iteration), ['samples', 1]);
   const grown: Value[] = [];
+  const written32 = body.cast(iteration, 'int32');
+  // The token stands at its prompt's length and what was written before it.
+  const query = body.emitReshape(body.emitAdd(body.cast(promptLengths, 'int32'), written32), ['prompts', 1]);
+  const promptBiasOf = biases((window) => {
+    if (window === null) return promptBias;
+    const bias = body.windowBias(query, body.emitRange('promptTime'), window);
+    return body.emitAdd(promptBias, body.emitReshape(bias, ['prompts', 1, 1, 'promptTime']));
+  });
+  const writtenBiasOf = biases((window) => {
+    const [first, one] = [body.int32Scalar(0), body.int32Scalar(1)];
+    const keys = body.op('Range', [first, body.emitAdd(written32, one), one], {}, ['written'], 'int32');
+    return body.windowBias(written32, keys, window!);
+  });
   const attention: Attention = (layer, q, k, v) => {
     const keys = body.emitConcat([written[layer]!.k, k], 2, 'written');
     const values = body.emitConcat([written[layer]!.v, v], 2, 'written');
     grown.push(keys, values);
-    return stepAttention(body, q, cache[layer]!, promptBias, { k: keys, v: values }, decoder.group);
+    const window = decoder.windowOf(layer);
+    const inWindow = window === null ? {} : { bias: writtenBiasOf(window) };
+    return stepAttention(
+      body,
+      q,
+      cache[layer]!,
+      promptBiasOf(window),
+      { k: keys, v: values, ...inWindow },
+      decoder.group,
+    );
   };
   const h = decoder.layers(body, decoder.embed(body, token), ['samples', 1], decoder.rotary(position), attention);
   for (const value of [goOn, decoder.logits(body, h), finishedNow, ...grown, token, logProb]) body.output(value);

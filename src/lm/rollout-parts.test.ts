@@ -160,7 +160,7 @@ describe('a budget', () => {
     const run = (part: Sampling) => {
       sizes.push(part.samples);
       const { prompt, step } = sessions;
-      return stepRollout({ prompt: (feeds) => prompt.run(feeds), step: (feeds) => step.run(feeds) }, part);
+      return stepRollout({ prompt: (feeds) => prompt.run(feeds), step: (feeds) => step.run(feeds) }, part, null);
     };
     const tokens = async (most: number) =>
       (await rolloutInParts(singleSampling(REQUEST), rows(most), run)).map((completion) => completion.tokens);

@@ -1,6 +1,6 @@
 /** Rollouts: their log-probabilities are the policy's, and their tokens follow from policy and uniforms alone. */
 import { describe, expect, it } from 'vitest';
-import { TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
+import { TINY_GEMMA3, TINY_LLAMA, TINY_QWEN2, tinyCheckpoint } from '../../tests/tiny-checkpoint.js';
 import { filledAdapter } from '../../tests/filled-adapter.js';
 import { seededRandom } from '../metrics/random.js';
 import type { Dialect } from '../onnx/graph.js';
@@ -65,6 +65,7 @@ describe.each([
   ['a llama without grouped queries', { ...TINY_LLAMA, kvHeads: 4 }],
   ['a llama with one key–value head', { ...TINY_LLAMA, kvHeads: 1 }],
   ['a qwen2 with biases and a head of its own', TINY_QWEN2],
+  ['a gemma3, with a window in one of two layers', TINY_GEMMA3],
 ] as const)('rollouts of %s', (_, config) => {
   it('have the log-probabilities of the update’s graph to 1e-5, for prompts of any length', async () => {
     const folder = tinyCheckpoint(config);

@@ -74,7 +74,7 @@ describe('tables', () => {
   it('are float32’s cos, sin and −sin of every position, before, at and far beyond the first block', async () => {
     const g = new Differentiable('standard');
     g.defineDim('length', g.op('Shape', [g.input('one', ['length'], 'int64')], {}, [1], 'int64'));
-    const settings = { headDim: 8, maxPositions: 5000, theta: 10_000, scaling: null, length: 'length' };
+    const settings = { name: 'rotary', headDim: 8, maxPositions: 5000, theta: 10_000, scaling: null, length: 'length' };
     for (const [name, value] of Object.entries(rotaryTables(g, settings))) g.output(value, name);
     const session = await Session.create(g, { provider: 'cpu', threads: 1 });
     const out = await session.run({ one: integers(new BigInt64Array(5000), [5000]) });

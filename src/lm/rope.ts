@@ -212,15 +212,15 @@ const BLOCK = 1024;
  */
 export function rotaryTables(
   g: Differentiable,
-  { headDim, maxPositions, theta, scaling, length }: RotaryTableSettings,
+  { name, headDim, maxPositions, theta, scaling, length }: RotaryTableSettings,
 ): Omit<Rotary, 'positions'> {
   const frequencies = ropeFrequencies(headDim, theta, scaling);
   const scale = scaling?.type === 'longrope' || scaling?.type === 'yarn' ? scaling.attentionFactor : 1;
-  const table = (name: string, rows: number, step: number, f: (angle: number) => number): Value => {
+  const table = (part: string, rows: number, step: number, f: (angle: number) => number): Value => {
     const data = Float32Array.from({ length: rows * frequencies.length }, (_, i) =>
       f(Math.floor(i / frequencies.length) * step * frequencies[i % frequencies.length]!),
     );
-    return g.initializer(name, [rows, frequencies.length], 'float32', data);
+    return g.initializer(`${name}_${part}`, [rows, frequencies.length], 'float32', data);
   };
   const position = g.op(
     'Range',
@@ -234,14 +234,14 @@ export function rotaryTables(
     g.op('Mod', [position, g.int64([BLOCK])], {}, [length], 'int64'),
   ];
   const [blocks, rows] = [Math.ceil(maxPositions / BLOCK), Math.min(BLOCK, maxPositions)];
-  const cosA = g.emitGather(table('rotary_cos_blocks', blocks, BLOCK, Math.cos), block);
-  const sinA = g.emitGather(table('rotary_sin_blocks', blocks, BLOCK, Math.sin), block);
+  const cosA = g.emitGather(table('cos_blocks', blocks, BLOCK, Math.cos), block);
+  const sinA = g.emitGather(table('sin_blocks', blocks, BLOCK, Math.sin), block);
   const cosB = g.emitGather(
-    table('rotary_cos', rows, 1, (a) => scale * Math.cos(a)),
+    table('cos', rows, 1, (a) => scale * Math.cos(a)),
     within,
   );
   const sinB = g.emitGather(
-    table('rotary_sin', rows, 1, (a) => scale * Math.sin(a)),
+    table('sin', rows, 1, (a) => scale * Math.sin(a)),
     within,
   );
   const cos = g.emitSub(g.emitMul(cosA, cosB), g.emitMul(sinA, sinB));
@@ -250,6 +250,9 @@ export function rotaryTables(
 }
 
 export interface RotaryTableSettings {
+  /** What the tables' constants are called by. */
+  readonly name: string;
+  /** Numbers of a head that are rotated. */
   readonly headDim: number;
   readonly maxPositions: number;
   readonly theta: number;

@@ -1,9 +1,10 @@
 /** The safetensors file format: an 8-byte length, a JSON header, then raw little-endian tensors. https://github.com/huggingface/safetensors */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { z } from 'zod';
 import { inOneLine, UserError } from '../errors.js';
 import type { Tensor } from '../onnx/session.js';
 import { writeFileAtomic } from '../store/files.js';
+import { withStoreErrors } from '../store/sqlite-errors.js';
 
 /** The types that can be read. */
 const READABLE = ['F32', 'F16', 'BF16'] as const;
@@ -149,18 +150,72 @@ export function writeTensors(
   tensors: ReadonlyMap<string, Tensor>,
   metadata: Record<string, string> = { format: 'pt' },
 ): void {
+  const shapes = new Map([...tensors].map(([name, { shape }]) => [name, shape]));
+  const data = [...tensors.values()].map((t) => Buffer.from(t.data.buffer, t.data.byteOffset, t.data.byteLength));
+  writeFileAtomic(file, Buffer.concat([headOf(shapes, 'F32', metadata).head, ...data]));
+}
+
+/** What stands before tensors of one type that follow each other in this order, and the bytes that they take. */
+function headOf(
+  shapes: ReadonlyMap<string, readonly number[]>,
+  type: TensorType,
+  metadata: Record<string, string>,
+): { head: Buffer; bytes: number } {
   const header: Record<string, unknown> = { __metadata__: metadata };
   let at = 0;
-  for (const [name, t] of tensors) {
-    header[name] = { dtype: 'F32', shape: t.shape, data_offsets: [at, at + t.data.byteLength] };
-    at += t.data.byteLength;
+  for (const [name, shape] of shapes) {
+    const end = at + shape.reduce((a, b) => a * b, BITS.get(type)! / 8);
+    header[name] = { dtype: type, shape, data_offsets: [at, end] };
+    at = end;
   }
   const json = Buffer.from(JSON.stringify(header));
   const padded = Buffer.concat([json, Buffer.alloc((8 - (json.length % 8)) % 8, ' ')]);
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(padded.length));
-  const data = [...tensors.values()].map((t) => Buffer.from(t.data.buffer, t.data.byteOffset, t.data.byteLength));
-  writeFileAtomic(file, Buffer.concat([length, padded, ...data]));
+  return { head: Buffer.concat([length, padded]), bytes: at };
+}
+
+/** Writes a file of tensors a part at a time, for what is too much to hold; the file is whole once `finish` has returned. */
+export class TensorWriter {
+  readonly #file: string;
+  readonly #handle: number;
+  /** Of all tensors, and of what is written of them. */
+  readonly bytes: number;
+  written = 0;
+
+  private constructor(file: string, handle: number, bytes: number) {
+    this.#file = file;
+    this.#handle = handle;
+    this.bytes = bytes;
+  }
+
+  static create(file: string, shapes: ReadonlyMap<string, readonly number[]>, type: TensorType): TensorWriter {
+    const { head, bytes } = headOf(shapes, type, { format: 'pt' });
+    return withStoreErrors(file, () => {
+      const writer = new TensorWriter(file, openSync(file, 'w'), bytes);
+      writer.#append(head);
+      return writer;
+    });
+  }
+
+  /** The next bytes of the tensors, in the order of their shapes. @throws RunError on a full disk */
+  write(part: Uint8Array): void {
+    withStoreErrors(this.#file, () => this.#append(part));
+    this.written += part.byteLength;
+  }
+
+  #append(part: Uint8Array): void {
+    for (let at = 0; at < part.byteLength;) at += writeSync(this.#handle, part, at);
+  }
+
+  finish(): void {
+    if (this.written !== this.bytes) throw new Error(`${this.#file}: ${this.written} of ${this.bytes} bytes written`);
+    withStoreErrors(this.#file, () => fsyncSync(this.#handle));
+  }
+
+  close(): void {
+    closeSync(this.#handle);
+  }
 }
 
 /** A tensor's bytes as float32; those of float32 itself are not copied. */

@@ -12,6 +12,7 @@ import type { DecoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
 import type { Attention } from './decoder.js';
 import { perSample, sampleTokens, stepAttention, times } from './rollout-graph.js';
+import { modelWindow } from './sliding-window.js';
 
 const HANDED_ON = 'device.';
 /** The output that is handed on to a step's input. */
@@ -68,8 +69,9 @@ export function emitPrompts(
 
 /**
  * Inputs: `token` int64 [samples], the last one drawn; `position` int64 [samples, 1], where it stands; `writtenBias` [written], MASKED at
- * the first position, else 0; `uniforms` [samples]; and what the prompt graph or the step before handed on. Outputs: `drawn`
- * and `logProb` [samples]; on the device the written keys and values, one position longer.
+ * the first position, else 0; `uniforms` [samples]; where the model has a window, `windowWrittenBias` and `windowPromptBias`, like the other
+ * two and MASKED before the window too; and what the prompt graph or the step before handed on. Outputs: `drawn` and `logProb` [samples]; on
+ * the device the written keys and values, one position longer.
  */
 export function emitStep(
   g: Differentiable,
@@ -84,6 +86,7 @@ export function emitStep(
   const uniforms = g.input('uniforms', ['samples']);
   const promptBias = g.input('promptBias', ['prompts', 1, 1, 'promptTime']);
   const temperature = g.input('temperature', []);
+  const windowed = modelWindow(config) === null ? null : windowBiases(g);
   const [prompt, past] = [cacheInputs(g, config, 'prompt'), cacheInputs(g, config, 'written')];
   defineStepDims(g, token, writtenBias, promptBias, config.heads / config.kvHeads);
   const adapter = layout ? adapterInputs(g, config, layout, adapters).values : null;
@@ -96,11 +99,20 @@ export function emitStep(
     const keys = g.emitConcat([before.k, k], 2, 'written');
     const values = g.emitConcat([before.v, v], 2, 'written');
     grown.push(keys, values);
-    return stepAttention(g, q, at(prompt), promptBias, { k: keys, v: values, bias: writtenBias }, decoder.group);
+    const seen = decoder.windowOf(layer) === null ? { promptBias, writtenBias } : windowed!;
+    const own = { k: keys, v: values, bias: seen.writtenBias };
+    return stepAttention(g, q, at(prompt), seen.promptBias, own, decoder.group);
   };
   const h = decoder.layers(g, decoder.embed(g, token), ['samples', 1], decoder.rotary(position), attention);
   outputDrawn(g, sampleTokens(g, decoder.logits(g, h), uniforms, temperature, config.vocabulary));
   cacheNames(config.layers, 'written').forEach((name, i) => g.deviceOutput(grown[i]!, handedOn(name)));
+}
+
+function windowBiases(g: Differentiable): { promptBias: Value; writtenBias: Value } {
+  return {
+    promptBias: g.input('windowPromptBias', ['prompts', 1, 1, 'promptTime']),
+    writtenBias: g.input('windowWrittenBias', ['written']),
+  };
 }
 
 function outputDrawn(g: Differentiable, { token, logProb }: { token: Value; logProb: Value }): void {

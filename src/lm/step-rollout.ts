@@ -12,10 +12,14 @@ import { takenAs } from './step-graphs.js';
 /** A compiled graph. */
 type Run = (feeds: Feeds) => Promise<Fetches>;
 
-/** Completions of all rows, a prompt's samples adjacent: the same as the Loop's. Ends when every sample has drawn a stop token. */
+/**
+ * Completions of all rows, a prompt's samples adjacent: the same as the Loop's. Ends when every sample has drawn a stop token.
+ * @param window latest positions that some layers attend to, null for none
+ */
 export async function stepRollout(
   graphs: { readonly prompt: Run; readonly step: Run },
   sampling: Sampling,
+  window: number | null,
 ): Promise<Completion[]> {
   const { prompts, perPrompt, samples, maxNewTokens, uniforms } = sampling;
   const uniformsOf = (step: number) => floats(uniforms.slice(step * samples, (step + 1) * samples), [samples]);
@@ -65,7 +69,8 @@ export async function stepRollout(
         ...device,
         token: integers(last, [samples]),
         position: integers(positions(prompts, perPrompt, step - 1), [samples, 1]),
-        writtenBias: floats(Float32Array.from([MASKED, ...new Float32Array(step)]), [step + 1]),
+        writtenBias: writtenBias(step, Infinity),
+        ...(window === null ? {} : windowFeeds(prompts, step, window)),
         uniforms: uniformsOf(step),
       });
       hand(out);
@@ -89,6 +94,27 @@ function promptFeeds(prompts: readonly (readonly number[])[]): Feeds {
     prompts: integers(padRows(prompts, time), [prompts.length, time]),
     last: floats(last, [prompts.length, 1, time]),
     promptBias: floats(bias, [prompts.length, 1, 1, time]),
+  };
+}
+
+/** Of a step after which so many tokens are written, behind one position that there is not: which of them are seen. */
+function writtenBias(step: number, window: number): Feeds[string] {
+  const hidden = 1 + Math.max(0, step - window);
+  return floats(new Float32Array(step + 1).fill(MASKED, 0, hidden), [step + 1]);
+}
+
+/** What layers with a window see of prompts and of what is written, in the step whose token each sample wrote as its `step`th. */
+function windowFeeds(prompts: readonly (readonly number[])[], step: number, window: number): Feeds {
+  const time = largest(prompts.map((p) => p.length));
+  const bias = new Float32Array(prompts.length * time);
+  prompts.forEach(({ length }, p) => {
+    bias.fill(MASKED, p * time + length, (p + 1) * time);
+    // The token stands at length + step − 1.
+    bias.fill(MASKED, p * time, p * time + Math.min(time, Math.max(0, length + step - window)));
+  });
+  return {
+    windowPromptBias: floats(bias, [prompts.length, 1, 1, time]),
+    windowWrittenBias: writtenBias(step, window),
   };
 }
 

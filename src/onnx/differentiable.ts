@@ -7,7 +7,7 @@ import { broadcastShapes, MASKED, sameShape } from './emitter.js';
 import type { Dim, Shape, Value } from './graph.js';
 import { Tape } from './tape.js';
 
-/** Rotary tables: cos, sin and −sin, each [positions, headDim / 2], and the positions of this call, [batch, time]. */
+/** Rotary tables: cos, sin and −sin, each [positions, half the part of a head that is rotated], and the positions of this call, [batch, time]. */
 export interface Rotary {
   readonly cos: Value;
   readonly sin: Value;
@@ -153,12 +153,20 @@ export class Differentiable extends Tape {
     });
   }
 
-  /** Rotary position embedding of x [batch, heads, time, headDim]; its gradient is the rotation by −θ. Su et al. 2021. */
+  /**
+   * Rotary position embedding of x [batch, heads, time, headDim], of as much of each head as the tables are wide; its gradient is the
+   * rotation by −θ. Su et al. 2021.
+   */
   rotate(x: Value, rotary: Rotary): Value {
     return this.record(this.#emitRotate(x, rotary, false), [x], (g) => [() => this.#emitRotate(g, rotary, true)]);
   }
   #emitRotate(x: Value, rotary: Rotary, inverse: boolean): Value {
     const sin = inverse ? rotary.negativeSin : rotary.sin;
+    const [rotated, whole] = [2 * (rotary.cos.shape[1] as number), x.shape[3] as number];
+    if (rotated < whole) {
+      const [turned, rest] = this.emitSplit(x, 3, [rotated, whole - rotated]) as [Value, Value];
+      return this.emitConcat([this.#emitRotate(turned, rotary, inverse), rest], 3, whole);
+    }
     if (this.dialect === 'fused') {
       return this.op('RotaryEmbedding', [x, rotary.positions, rotary.cos, sin], {}, x.shape);
     }
@@ -211,6 +219,24 @@ export class Differentiable extends Tape {
         return this.emitMul(this.emitMul(g, b), slope);
       },
       () => this.emitMul(g, silu),
+    ]);
+  }
+
+  /** GeGLU: gelu(a) ∘ b, with gelu(a) = a (1 + tanh u) / 2 = a σ(2u), u = √(2/π) (a + 0.044715 a³). Hendrycks & Gimpel 2016; Shazeer 2020. */
+  geGlu(a: Value, b: Value): Value {
+    const [linear, cubic] = [2 * Math.sqrt(2 / Math.PI), 2 * Math.sqrt(2 / Math.PI) * 0.044715];
+    const square = this.emitMul(a, a);
+    const twoU = this.emitMul(a, this.emitAdd(this.emitScale(square, cubic), this.scalar(linear)));
+    const s = this.emitUnary('Sigmoid', twoU);
+    const gelu = this.emitMul(a, s);
+    return this.record(this.emitMul(gelu, b), [a, b], (g) => [
+      () => {
+        // gelu′ = σ + a σ (1 − σ) · 2u′ = σ + (gelu − gelu σ) · 2u′
+        const slope = this.emitAdd(this.emitScale(square, 3 * cubic), this.scalar(linear));
+        const inner = this.emitMul(this.emitSub(gelu, this.emitMul(gelu, s)), slope);
+        return this.emitMul(this.emitMul(g, b), this.emitAdd(s, inner));
+      },
+      () => this.emitMul(g, gelu),
     ]);
   }
 
@@ -274,11 +300,19 @@ export class Differentiable extends Tape {
     ]);
   }
 
-  /** [time, time] additive bias that hides the future. */
-  causalBias(time: Dim): Value {
+  /** [time, time] additive bias that hides the future, and with a window all but so many latest positions. */
+  causalBias(time: Dim, window: number | null = null): Value {
     const t = this.emitRange(time);
     const query = this.emitReshape(t, [time, 1]);
     const future = this.op('Greater', [t, query], {}, broadcastShapes(t.shape, query.shape), 'bool');
-    return this.emitWhere(future, this.scalar(MASKED), this.scalar(0));
+    const bias = this.emitWhere(future, this.scalar(MASKED), this.scalar(0));
+    return window === null ? bias : this.emitAdd(bias, this.windowBias(query, t, window));
+  }
+
+  /** Additive bias that hides keys that are `window` positions or more before a query; positions int32 that broadcast. */
+  windowBias(query: Value, key: Value, window: number): Value {
+    const last = this.emitSub(query, this.int32Scalar(window));
+    const past = this.op('LessOrEqual', [key, last], {}, broadcastShapes(key.shape, last.shape), 'bool');
+    return this.emitWhere(past, this.scalar(MASKED), this.scalar(0));
   }
 }

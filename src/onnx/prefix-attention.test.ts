@@ -33,6 +33,7 @@ async function attend(dialect: Dialect, values: readonly number[]) {
     present,
     prefixBias: causal,
     sequenceBias: causal,
+    toPrefixBias: null,
   });
   g.output(o, 'o');
   g.gradients(g.sumAll(o), [q, k, v]).forEach((gradient, i) => g.output(gradient, `d${'qkv'[i]}`));

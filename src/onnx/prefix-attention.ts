@@ -33,6 +33,8 @@ export interface PrefixLayout {
   /** [prefixTime, prefixTime] and [time, time], added to scores: they hide the future. */
   readonly prefixBias: Value;
   readonly sequenceBias: Value;
+  /** [time, prefixTime], added to the scores of a sequence's queries and the prefix's keys; null: the sequences see all of the prefix. */
+  readonly toPrefixBias: Value | null;
 }
 
 /** q [1, kv, group · rows, headDim], k and v [1, kv, rows, headDim] → like q: every row sees the prefix, and its own sequence, up to itself. */
@@ -89,7 +91,12 @@ function sequenceAttention(g: Differentiable, q: Value, prefix: KeyValue, own: K
   const byRow = (x: Value): Value => g.emitReshape(x, [kv, rows, x.shape[3]!]);
   const [ownQ, ownK, ownV] = [bySequence(q, group), bySequence(own.k, 1), bySequence(own.v, 1)];
 
-  const prefixScores = g.emitMatMul(q, prefix.k, { transB: true, alpha });
+  const allPrefix = g.emitMatMul(q, prefix.k, { transB: true, alpha });
+  const { toPrefixBias } = layout;
+  const byTime = (x: Value): Value => g.emitReshape(x, [kv, folded, time, prefixTime]);
+  const prefixScores = toPrefixBias
+    ? g.emitReshape(g.emitAdd(byTime(allPrefix), toPrefixBias), allPrefix.shape)
+    : allPrefix;
   const allOwn = g.emitReshape(g.emitMatMul(ownQ, ownK, { transB: true, alpha }), [kv, folded, time, time]);
   const ownScores = g.emitReshape(g.emitAdd(allOwn, layout.sequenceBias), [kv, rows, time]);
   const seen = g.emitSoftmax(g.emitConcat([prefixScores, ownScores], 2, 'seen'));

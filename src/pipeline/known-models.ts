@@ -1,6 +1,7 @@
 /** Sizes of models that people name before they have them: a plan takes them where no config.json is here. */
 import { parseConfig } from '../lm/config.js';
-import type { DecoderConfig, FamilyName } from '../lm/config.js';
+import type { DecoderConfig } from '../lm/config.js';
+import type { FamilyName } from '../lm/families.js';
 import { parseHubModel } from '../lm/hub/cache.js';
 
 type Sizes = readonly [

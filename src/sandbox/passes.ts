@@ -24,14 +24,27 @@ export interface PassReply {
   readonly facts: SyntaxFacts | null;
   /** The program may depend on hash order: it deserves more hash seeds. */
   readonly usesHash: boolean;
+  /** The program may see addresses as numbers, whose order must not matter. */
+  readonly usesId: boolean;
   /** Uses of the clock and of entropy while the program's code ran. */
   readonly clockCalls: number;
   readonly entropyCalls: number;
   readonly milliseconds: number;
 }
 
-/** Runs one pass: over which variant, and whether to compute syntax facts. */
-export type RunPass = (variant: number, facts: boolean) => Promise<PassReply>;
+/** What a pass is over and above its interpreter. */
+export interface PassKind {
+  readonly variant: number;
+  /** Make the calls last to first. */
+  readonly reverse: boolean;
+  /** Let `id` give other numbers, every two of them in the opposite order. */
+  readonly oppositeIds: boolean;
+  /** Compute syntax facts. */
+  readonly facts: boolean;
+}
+
+/** Runs one pass. */
+export type RunPass = (kind: PassKind) => Promise<PassReply>;
 
 /** All passes that a program needs, as one result a call. */
 export async function runPasses(program: Program, options: RunOptions, pass: RunPass): Promise<ProgramResult> {
@@ -39,15 +52,24 @@ export async function runPasses(program: Program, options: RunOptions, pass: Run
   if (![code, ...calls].every((text) => text.isWellFormed())) {
     return wholeProgram(program, 'syntax_error', 'the program holds a lone surrogate: it is not Unicode text');
   }
-  const first = await pass(0, options.facts ?? false);
+  const plain: PassKind = { variant: 0, reverse: false, oppositeIds: false, facts: options.facts ?? false };
+  const first = await pass(plain);
   const { facts, milliseconds } = first;
   if (options.determinism === false) return { calls: first.calls, facts, milliseconds };
 
   let results = settlePass(first);
   const passes = first.usesHash ? PASSES.hashed : PASSES.plain;
-  for (let variant = 1; variant < passes && results.some(({ outcome }) => outcome === 'ok'); variant++) {
-    const later = await pass(variant, false);
-    results = mergePass(results, settlePass(later));
+  const later: PassKind[] = Array.from({ length: passes - 1 }, (_, i) => ({
+    ...plain,
+    variant: i + 1,
+    reverse: true,
+    facts: false,
+  }));
+  // The first pass once more, where the same objects lie in the same places: what depends on the order of addresses comes out otherwise.
+  if (first.usesId) later.push({ ...plain, oppositeIds: true });
+  for (const kind of later) {
+    if (!results.some(({ outcome }) => outcome === 'ok')) break;
+    results = mergePass(results, settlePass(await pass(kind)));
   }
   return { calls: results, facts, milliseconds };
 }
@@ -62,7 +84,7 @@ function settlePass(pass: PassReply): CallResult[] {
 /** A pass in which every call ended alike. */
 export function failedPass(program: Program, outcome: Outcome, detail: string, milliseconds = 0): PassReply {
   const { calls } = wholeProgram(program, outcome, detail);
-  return { calls, facts: null, usesHash: false, clockCalls: 0, entropyCalls: 0, milliseconds };
+  return { calls, facts: null, usesHash: false, usesId: false, clockCalls: 0, entropyCalls: 0, milliseconds };
 }
 
 function wholeProgram(program: Program, outcome: Outcome, detail: string): ProgramResult {

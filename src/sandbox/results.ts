@@ -12,6 +12,7 @@ export interface Prepared {
   readonly callErrors: readonly (string | null)[];
   readonly facts: SyntaxFacts | null;
   readonly hashed: boolean;
+  readonly ids: boolean;
 }
 
 const OUTCOME_OF_STATUS: Readonly<Record<string, Outcome>> = {

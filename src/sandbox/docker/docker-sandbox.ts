@@ -4,7 +4,7 @@
  */
 import { availableParallelism, constants } from 'node:os';
 import * as z from 'zod';
-import { failedPass, runPasses, VARIANTS, type PassReply } from '../passes.js';
+import { failedPass, runPasses, VARIANTS, type PassKind, type PassReply } from '../passes.js';
 import { blameMemory, failure, frameLimit, parseFrame, type Prepared } from '../results.js';
 import {
   DEFAULT_LIMITS,
@@ -152,7 +152,7 @@ class ContainerSandbox implements DockerSandbox {
         `memoryMiB must lie between ${MIN_MEMORY_MIB} and the containers' ${this.#ceilingMiB}, not ${memoryMiB}`,
       );
     }
-    return runPasses(program, options, (variant, facts) => this.#pass(program, limits, variant, facts));
+    return runPasses(program, options, (kind) => this.#pass(program, limits, kind));
   }
 
   async literals(texts: readonly string[]): Promise<(string | null)[]> {
@@ -174,10 +174,10 @@ class ContainerSandbox implements DockerSandbox {
     return this.#pool.close();
   }
 
-  async #pass(program: Program, limits: Limits, variant: number, facts: boolean): Promise<PassReply> {
+  async #pass(program: Program, limits: Limits, { variant, ...kind }: PassKind): Promise<PassReply> {
     const { code, calls } = program;
     const { resultBytes, timeoutMs } = limits;
-    const request = { code, calls, reverse: variant > 0, facts, resultBytes };
+    const request = { code, calls, ...kind, resultBytes };
     const end = await this.#submit(request, limits, variant, frameLimit(calls.length, resultBytes), calls.length > 0);
     switch (end.kind) {
       case 'done':
@@ -240,7 +240,7 @@ const REPLY_HEAD_BYTES = 17;
 function readPass(program: Program, frame: Frame, resultBytes: number): PassReply {
   const done = doneSchema.parse(frame.header);
   const { milliseconds } = done;
-  const unrun = { facts: null, usesHash: false, clockCalls: 0, entropyCalls: 0, milliseconds };
+  const unrun = { facts: null, usesHash: false, usesId: false, clockCalls: 0, entropyCalls: 0, milliseconds };
   const prepared = readPrepared(frame, done.prepared) as Prepared | null;
   if (prepared === null) {
     // No code of the program has run: the parser ran out of stack or memory.
@@ -272,6 +272,7 @@ function readPass(program: Program, frame: Frame, resultBytes: number): PassRepl
     }),
     facts: prepared.facts,
     usesHash: prepared.hashed,
+    usesId: prepared.ids,
     clockCalls: results === null ? 0 : Number(head.slice(1, 9)),
     entropyCalls: results === null ? 0 : Number(head.slice(9)),
     milliseconds,

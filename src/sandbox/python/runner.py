@@ -18,11 +18,19 @@ def make_runner(policy, syntax_facts):
     compile_, exec_, eval_, repr_, str_, type_, len_, isinstance_ = compile, exec, eval, repr, str, type, len, isinstance
     encode, join, type_name = str.encode, b''.join, type.__dict__['__name__'].__get__
     parse, literal_eval, Call, Name, Expression = ast.parse, ast.literal_eval, ast.Call, ast.Name, ast.Expression
-    settrace, setprofile, dumps, loads = sys.settrace, sys.setprofile, json.dumps, json.loads
+    settrace, setprofile, dumps, loads, pop = sys.settrace, sys.setprofile, json.dumps, json.loads, dict.pop
     BaseException_, Forbidden, range_, Module = BaseException, policy.forbidden, range, type(sys)
     nests_too_deep = _depth_check()
+    # Another number an object, and every two in the opposite order.
+    id_, most = id, sys.maxsize
     DETAIL = 500
     state, modules, this_module = {}, sys.modules, sys.modules['__main__']
+
+    def opposite_id(obj, /):
+        return most - id_(obj)
+
+    opposite_id.__name__ = opposite_id.__qualname__ = 'id'
+    opposite_id.__module__, opposite_id.__doc__ = 'builtins', id_.__doc__
 
     def describe(error):
         """`(status, detail)` of an exception; runs the exception's own __str__."""
@@ -48,14 +56,14 @@ def make_runner(policy, syntax_facts):
         return compile_(tree, 'call', 'eval', dont_inherit=True)
 
     def prepare(request_bytes):
-        """Request {code, calls, reverse, facts, resultBytes} → {error, callErrors, facts, hashed}; or {literals} → {literals}."""
+        """Request {code, calls, reverse, oppositeIds, facts, resultBytes} → {error, callErrors, facts, hashed, ids}; or {literals} → {literals}."""
         request = loads(request_bytes)
         if 'literals' in request:
             return encode(dumps({'literals': [canonical(text) for text in request['literals']]}))
         try:
             program = compile_(request['code'], 'task', 'exec', dont_inherit=True)
         except BaseException_ as error:
-            return encode(dumps({'error': error_text(error), 'callErrors': [], 'facts': None, 'hashed': False}))
+            return encode(dumps({'error': error_text(error), 'callErrors': [], 'facts': None, 'hashed': False, 'ids': False}))
         calls, errors = [], []
         for text in request['calls']:
             try:
@@ -74,8 +82,10 @@ def make_runner(policy, syntax_facts):
         if request['reverse']:
             order.reverse()
         state.update(program=program, calls=calls, order=order, limit=request['resultBytes'])
-        hashed = uses_hash(program) or any(call is not None and uses_hash(call) for call in calls)
-        return encode(dumps({'error': None, 'callErrors': errors, 'facts': facts, 'hashed': hashed}))
+        state['id'] = opposite_id if request['oppositeIds'] else id_
+        codes = [code for code in (program, *calls) if code is not None]
+        hashed, ids = any(map(uses_hash, codes)), any(map(uses_id, codes))
+        return encode(dumps({'error': None, 'callErrors': errors, 'facts': facts, 'hashed': hashed, 'ids': ids}))
 
     def execute():
         calls, limit, order = state['calls'], state['limit'], state['order']
@@ -84,6 +94,7 @@ def make_runner(policy, syntax_facts):
         task = modules['task'] = Module('task')
         names = task.__dict__
         names['__builtins__'] = builtins
+        builtins.id = pop(state, 'id')
         policy.active, policy.blame = True, None
         try:
             exec_(state['program'], names)
@@ -134,7 +145,7 @@ def warm_up(policy, prepare, execute, frame):
     """Specialises the adaptive interpreter and fills caches on the path that every program takes."""
     sample = json.dumps({
         'code': 'def f(a, k):\n  s = 0\n  for i, x in enumerate(a):\n    s += x * i % k\n  return [s, sorted(a), {1, 2}]',
-        'calls': ['[1, 2, 3], 7', '1', 'a=[3, 1], k=2', '1 +'], 'reverse': True, 'facts': True, 'resultBytes': 1000,
+        'calls': ['[1, 2, 3], 7', '1', 'a=[3, 1], k=2', '1 +'], 'reverse': True, 'oppositeIds': False, 'facts': True, 'resultBytes': 1000,
     }).encode()
     literals = json.dumps({'literals': ['[1, {"a": (2.5, None)}], x=-1', 'g(1)']}).encode()
     for _ in range(40):
@@ -211,7 +222,15 @@ _HASH_NAMES = frozenset((
     'set', 'frozenset', 'hash', '__hash__', 'id', 'union', 'intersection', 'difference', 'symmetric_difference',
     'eval', 'exec', 'compile', 'globals', '__builtins__', '__import__', 'WeakSet',
 ))
+_ID_NAMES = frozenset(('id', 'eval', 'exec', 'compile', 'globals', '__builtins__', 'builtins', '__import__'))
 _VIEW_NAMES = frozenset(('keys', 'items'))
+
+
+def uses_id(code):
+    """Whether a code object, or one within it, names `id` or a way to reach it by text."""
+    if not _ID_NAMES.isdisjoint(code.co_names):
+        return True
+    return any(type(constant) is type(code) and uses_id(constant) for constant in code.co_consts)
 
 
 def uses_hash(code):

@@ -9,6 +9,7 @@ export interface PassRequest {
   readonly calls: readonly string[];
   /** Make the calls last to first. */
   readonly reverse: boolean;
+  readonly oppositeIds: boolean;
   readonly facts: boolean;
   readonly outputBytes: number;
   readonly resultBytes: number;

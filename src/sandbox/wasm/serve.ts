@@ -35,11 +35,11 @@ export function servePass(
 
 /** `stack` only ever comes back from the module's own stack. */
 function tryPass(interpreter: Interpreter, memoryBytes: number, request: PassRequest, stack: Stack): Pass | 'stack' {
-  const { code, calls, reverse, facts, resultBytes } = request;
+  const { code, calls, reverse, oppositeIds, facts, resultBytes } = request;
   const everyCall = (result: CallResult): CallResult[] => calls.map(() => result);
   const isFull = (): boolean => interpreter.memoryBytes >= memoryBytes - NEARLY_FULL_BYTES;
 
-  const preparation = prepare(interpreter, { code, calls, reverse, facts, resultBytes });
+  const preparation = prepare(interpreter, { code, calls, reverse, oppositeIds, facts, resultBytes });
   if (typeof preparation !== 'string') {
     if (preparation.kind === 'stack' && stack === 'own') return 'stack';
     // No code of the program has run: the parser overflowed its stack or the memory.
@@ -66,6 +66,7 @@ function tryPass(interpreter: Interpreter, memoryBytes: number, request: PassReq
     }),
     facts: prepared.facts,
     usesHash: prepared.hashed,
+    usesId: prepared.ids,
     clockCalls: interpreter.host.clockCalls,
     entropyCalls: interpreter.host.entropyCalls,
   };
@@ -73,7 +74,7 @@ function tryPass(interpreter: Interpreter, memoryBytes: number, request: PassReq
 
 /** A pass in which no code of the program ran. */
 function unrun(calls: readonly CallResult[]): Pass {
-  return { kind: 'pass', calls, facts: null, usesHash: false, clockCalls: 0, entropyCalls: 0 };
+  return { kind: 'pass', calls, facts: null, usesHash: false, usesId: false, clockCalls: 0, entropyCalls: 0 };
 }
 
 /**

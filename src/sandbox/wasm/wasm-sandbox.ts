@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { failedPass, runPasses, VARIANTS, type PassReply } from '../passes.js';
+import { failedPass, runPasses, VARIANTS, type PassKind, type PassReply } from '../passes.js';
 import { SHARED_SOURCES } from '../python-sources.js';
 import {
   DEFAULT_LIMITS,
@@ -75,7 +75,7 @@ class WasmSandbox implements Sandbox {
 
   async run(program: Program, options: RunOptions = {}): Promise<ProgramResult> {
     const limits = { ...this.#limits, ...options.limits };
-    return runPasses(program, options, (variant, facts) => this.#pass(program, limits, variant, facts));
+    return runPasses(program, options, (kind) => this.#pass(program, limits, kind));
   }
 
   async literals(texts: readonly string[]): Promise<(string | null)[]> {
@@ -94,10 +94,10 @@ class WasmSandbox implements Sandbox {
     return this.#pool.close();
   }
 
-  async #pass(program: Program, limits: Limits, variant: number, facts: boolean): Promise<PassReply> {
+  async #pass(program: Program, limits: Limits, { variant, ...kind }: PassKind): Promise<PassReply> {
     const { code, calls } = program;
     const { outputBytes, resultBytes } = limits;
-    const request = { kind: 'pass', code, calls, reverse: variant > 0, facts, outputBytes, resultBytes } as const;
+    const request = { ...kind, kind: 'pass', code, calls, outputBytes, resultBytes } as const;
     const end = await this.#submit(request, limits, variant);
     switch (end.kind) {
       case 'reply':
