@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openCheckpoint } from '../../dist/lm/checkpoint.js';
-import { FAMILIES } from '../../dist/lm/config.js';
+import { FAMILIES } from '../../dist/lm/families.js';
 import { readEndTokens } from '../../dist/lm/end-tokens.js';
 import { Engine } from '../../dist/lm/engine.js';
 import { Tokenizer } from '../../dist/lm/tokenizer.js';

@@ -152,8 +152,8 @@ async function distance(place, folder, ids, adapter) {
 async function gradientDistance(place, ids) {
   const checkpoint = openCheckpoint(join(place, 'base'));
   const adapter = readAdapter(join(place, 'again'), checkpoint.config);
-  const settings = { provider: 'cpu', threads: 1 };
-  const trainer = await Trainer.create(checkpoint, adapter.layout, freshState(adapter.factors), settings);
+  const host = { provider: 'cpu', threads: 1 };
+  const trainer = await Trainer.create(checkpoint, adapter.layout, freshState(adapter.factors), host);
   try {
     const time = ids.length - 1;
     const ones = new Float32Array(time).fill(1);

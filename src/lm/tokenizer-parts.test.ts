@@ -6,11 +6,16 @@ import { letterTokenizer } from '../../tests/small-tokenizers.js';
 import { tokenDecoder } from './token-decoder.js';
 import { normalizerPart, preTokenizerPart } from './tokenizer-parts.js';
 import type { Part } from './tokenizer-parts.js';
+import { unigramModel } from './unigram.js';
 
 const PEER = JSON.parse(readFileSync(new URL('fixtures/tokenizer-parts.json', import.meta.url), 'utf8')) as {
   readonly texts: readonly string[];
   readonly preTokenizers: readonly (readonly [Part, readonly (readonly string[])[]])[];
   readonly normalizers: readonly (readonly [Part, readonly string[]])[];
+  readonly unigrams: readonly (readonly [
+    vocabulary: readonly (readonly [string, number])[],
+    segmented: readonly (readonly [string, readonly string[]])[],
+  ])[];
   readonly tokens: readonly (readonly string[])[];
   readonly decoders: readonly (readonly [Part | null, readonly string[]])[];
 };
@@ -38,5 +43,15 @@ describe('a part of a tokenizer does what the tokenizers library does', () => {
   it.each(PEER.decoders)('decoder %j', (part, texts) => {
     const decode = tokenDecoder(part, refuse);
     expect(PEER.tokens.map((tokens) => decode(tokens).join(''))).toEqual(texts);
+  });
+
+  it.each(PEER.unigrams)('unigram model %j, of ways that are as probable the same', (vocabulary, segmented) => {
+    const segment = unigramModel(vocabulary, '<unk>');
+    // A run of unknown characters is one token, which the library shows as those characters.
+    const shown = (run: string): string[] => {
+      const unknown = run.match(/x+/g)?.values();
+      return segment(run).map((token) => (token === '<unk>' ? unknown!.next().value! : token));
+    };
+    expect(segmented.map(([run]) => shown(run))).toEqual(segmented.map(([, tokens]) => tokens));
   });
 });

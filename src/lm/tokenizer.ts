@@ -12,6 +12,7 @@ import type { TokenizerConfig } from './tokenizer-config.js';
 import type { TokenDecoder } from './token-decoder.js';
 import { parseTokenizer } from './tokenizer-file.js';
 import type { AddedToken, TokenizerFile } from './tokenizer-file.js';
+import { unigramModel } from './unigram.js';
 import { checkVisibleTokens } from './tokenizer-parts.js';
 
 /** How a model is asked: `auto` puts the text into a user's turn where the model has a chat template, `never` leaves it as it is. */
@@ -90,7 +91,14 @@ export class Tokenizer {
     let tokenizer: LibraryTokenizer;
     try {
       // Without settings: the library would change texts by them, transformers does not.
-      tokenizer = new LibraryTokenizer(special.hide(file.json), {});
+      const hiding = special.hide(file.json);
+      tokenizer = new LibraryTokenizer(hiding, {});
+      const { vocab, unk_id: unknown } = hiding.model;
+      if (Array.isArray(vocab)) {
+        const scored = vocab as readonly (readonly [string, number])[];
+        const segment = unigramModel(scored, typeof unknown === 'number' ? scored[unknown]![0] : null);
+        tokenizer.model.encode = (pieces: string[]) => pieces.flatMap(segment);
+      }
       // Parts that are malformed often fail only when they are used.
       tokenizer.encode(TRIAL, { add_special_tokens: false });
     } catch (cause) {
@@ -204,7 +212,11 @@ function templateOf(folder: string, { settings }: TokenizerConfig): string | nul
   return template?.find(({ name }) => name === 'default')?.template ?? null;
 }
 
-function openTemplate(template: string, { named }: TokenizerConfig): ChatTemplate | UserError {
+function openTemplate(template: string, { named, settings }: TokenizerConfig): ChatTemplate | UserError {
+  if (settings['split_special_tokens'] === true)
+    return new UserError(
+      'split_special_tokens of tokenizer_config.json, with a chat template: its tokens would be texts; set chat: never',
+    );
   try {
     return new ChatTemplate(template, named);
   } catch (error) {
