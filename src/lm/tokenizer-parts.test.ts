@@ -1,6 +1,6 @@
 /** Parts of tokenizers against the tokenizers library: a fixture made by `scripts/fixtures/tokenizer_parts.py`. */
 import { readFileSync } from 'node:fs';
-import { Tokenizer } from '@huggingface/tokenizers';
+import { PreTrainedTokenizer } from '@huggingface/transformers';
 import { describe, expect, it } from 'vitest';
 import { letterTokenizer } from '../../tests/small-tokenizers.js';
 import { tokenDecoder } from './token-decoder.js';
@@ -24,8 +24,9 @@ const refuse = (what: string): never => {
   throw new Error(what);
 };
 /** The library with one part. */
-function library(part: object): Tokenizer {
-  return new Tokenizer(letterTokenizer(part), {});
+function library(part: object): PreTrainedTokenizer['_tokenizer'] {
+  const { _tokenizer: tokenizer } = new PreTrainedTokenizer(letterTokenizer(part), {});
+  return tokenizer;
 }
 
 describe('a part of a tokenizer does what the tokenizers library does', () => {

@@ -1,11 +1,12 @@
-/** A checkpoint's tokenizer, by @huggingface/tokenizers, and its chat template. */
+/** A checkpoint's tokenizer, by @huggingface/transformers from local files only, and its chat template. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
+import type { PreTrainedTokenizer } from '@huggingface/transformers';
 import { inOneLine, UserError } from '../errors.js';
 import { ChatTemplate } from './chat-template.js';
 import { readEndTokens } from './end-tokens.js';
 import { quoted, readJsonFile } from './json-file.js';
+import { requireOneRuntime } from './one-runtime.js';
 import { SpecialTexts } from './special-texts.js';
 import { readTokenizerConfig, TOKENIZER_ABSENT } from './tokenizer-config.js';
 import type { TokenizerConfig } from './tokenizer-config.js';
@@ -24,6 +25,9 @@ const TRIAL = 'a B\n 1';
 
 /** Texts before a stop: what comes after one of them is encoded as in the middle of a text. */
 const BEFORE_STOPS = ['', 'a', '1', ')', '\n'];
+
+/** What transformers.js does its work by: ids and tokens of texts, without the clean-up and the chat templates around it. */
+type LibraryTokenizer = PreTrainedTokenizer['_tokenizer'];
 
 interface Parts {
   readonly tokenizer: LibraryTokenizer;
@@ -88,11 +92,14 @@ export class Tokenizer {
     const isControl = controlRule(ends, template, chat);
     const control = file.json.added_tokens.filter(isControl);
     const special = new SpecialTexts(control);
+    // Loaded here, because loading it takes as long as everything else that a command starts with.
+    requireOneRuntime();
+    const { PreTrainedTokenizer } = await import('@huggingface/transformers');
     let tokenizer: LibraryTokenizer;
     try {
       // Without settings: the library would change texts by them, transformers does not.
       const hiding = special.hide(file.json);
-      tokenizer = new LibraryTokenizer(hiding, {});
+      ({ _tokenizer: tokenizer } = new PreTrainedTokenizer(hiding, {}));
       const { vocab, unk_id: unknown } = hiding.model;
       if (Array.isArray(vocab)) {
         const scored = vocab as readonly (readonly [string, number])[];

