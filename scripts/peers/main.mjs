@@ -12,12 +12,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { TRAINERS } from './trainers.mjs';
+import { RELEASED } from './released.mjs';
 import { PEFT, TRANSFORMERS } from './transformers.mjs';
 
 /** The peer could not be had. */
 class NotRun extends Error {}
 
-const PARTS = [...TRANSFORMERS, ...PEFT, ...TRAINERS];
+const PARTS = [...TRANSFORMERS, ...PEFT, ...RELEASED, ...TRAINERS];
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
