@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readAdapter } from '../../dist/lm/adapter.js';
+import { readAdapter } from '../../dist/lm/adapter-folder.js';
 import { bindWeights, openCheckpoint } from '../../dist/lm/checkpoint.js';
 import { Decoder } from '../../dist/lm/decoder.js';
 import { Engine } from '../../dist/lm/engine.js';
