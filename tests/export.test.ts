@@ -5,7 +5,8 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSyn
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { initialAdapter, adapterInputs, readAdapter, writeAdapter } from '../src/lm/adapter.js';
+import { initialAdapter, adapterInputs } from '../src/lm/adapter.js';
+import { readAdapter, writeAdapter } from '../src/lm/adapter-folder.js';
 import type { Adapter } from '../src/lm/adapter.js';
 import { bindWeights, checkpointHash, openCheckpoint, readWeights } from '../src/lm/checkpoint.js';
 import { Decoder } from '../src/lm/decoder.js';

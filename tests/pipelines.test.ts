@@ -14,7 +14,7 @@ import { errorLine, PACKAGE, propelIn, temporaryFolder } from './propel-process.
 import { QWEN_3B, QWEN_7B } from './qwen-configs.js';
 
 /** Machines are timed, and commands take seconds to start. */
-const LONG = { timeout: 240_000 };
+const LONG = { timeout: 600_000 };
 
 const FOLDER = join(PACKAGE, 'pipelines');
 

@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CodeTask } from '../src/domain/azr/index.js';
-import { initialAdapter, readAdapter } from '../src/lm/adapter.js';
+import { initialAdapter } from '../src/lm/adapter.js';
+import { readAdapter } from '../src/lm/adapter-folder.js';
 import type { Adapter } from '../src/lm/adapter.js';
 import { deriveSeed } from '../src/metrics/random.js';
 import { armTrain, isTrained } from '../src/pipeline/arm-config.js';

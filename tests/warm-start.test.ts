@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readAdapter } from '../src/lm/adapter.js';
+import { readAdapter } from '../src/lm/adapter-folder.js';
 import { checkpointHash, openCheckpoint } from '../src/lm/checkpoint.js';
 import { writeMergedWeights } from '../src/lm/merge.js';
 import { sha256OfFile } from '../src/store/files.js';

@@ -2,7 +2,8 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { initialAdapter, readAdapter, writeAdapter } from '../../dist/lm/adapter.js';
+import { initialAdapter } from '../../dist/lm/adapter.js';
+import { readAdapter, writeAdapter } from '../../dist/lm/adapter-folder.js';
 import { openCheckpoint, readWeights, writeCheckpoint } from '../../dist/lm/checkpoint.js';
 import { formatConfig, parameterCount, parseConfig, weightShapes } from '../../dist/lm/config.js';
 import { importGguf } from '../../dist/lm/gguf/import.js';

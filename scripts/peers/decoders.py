@@ -2,6 +2,8 @@
 Tiny random decoders with odd configurations, and transformers' logits of them.
     decoders.py make FOLDER COUNT SEED      FOLDER/case-N: config.json, model.safetensors, changes.json
     decoders.py adapters FOLDER COUNT SEED  FOLDER/case-N/{base,adapter} and logits.bin: PEFT's adapters with odd settings, and the logits with them
+    decoders.py again FOLDER                reads FOLDER/case-N/again by PEFT; one line of JSON: how far its logits are from logits.bin, and gradients.safetensors of
+                                            the mean log-probability of each next token, by the factors
     decoders.py logits FOLDER ASKED.json    ASKED: {case: length}; logits.bin in each, float32 [1, length, vocabulary]; one line of JSON
 """
 
@@ -192,13 +194,13 @@ def adapter_settings(draw):
         "rank": dict(r=draw.choice([2, 4]), lora_alpha=draw.choice([4, 9])),
         "use_rslora": dict(use_rslora=True),
         "use_dora": dict(use_dora=True),
-        "rank_pattern": dict(rank_pattern={"q_proj": 6}),
-        "alpha_pattern": dict(alpha_pattern={"o_proj": 40}),
+        "rank_pattern": dict(rank_pattern=draw.choice([{"q_proj": 6}, {"o_proj": 6}, {"0.*o_proj": 2, ".*proj": 6}, {"model.layers.1.self_attn.o_proj": 3}, {"^model.*o_proj": 5}])),
+        "alpha_pattern": dict(alpha_pattern=draw.choice([{"o_proj": 40}, {"layers.1.*": 3}, {"(down|o)_proj": 5.5}])),
         "init": dict(init_lora_weights=draw.choice([True, False, "gaussian", "pissa", "olora", "orthogonal", "pissa_niter_4"])),
-        "targets": dict(target_modules=draw.choice(["all-linear", ".*(o_proj|down_proj)", ["self_attn.o_proj"], ["o_proj"], ["down_proj", "o_proj"]])),
+        "targets": dict(target_modules=draw.choice(["all-linear", ".*(o_proj|down_proj)", r".*layers\.1.*o_proj", ["model.layers.0.self_attn.o_proj", "mlp.down_proj"], ["self_attn.o_proj"], ["o_proj"], ["down_proj", "o_proj"]])),
         "bias": dict(bias=draw.choice(["all", "lora_only"])),
         "modules_to_save": dict(modules_to_save=["lm_head"]),
-        "some layers": dict(layers_to_transform=[0]),
+        "some layers": dict(layers_to_transform=draw.choice([[0], 1, [0, 1]])),
         "alora": dict(alora_invocation_tokens=[3, 5]),
         "lora_bias": dict(lora_bias=True),
         "layer_replication": dict(layer_replication=[[0, 2], [0, 2]]),
@@ -246,8 +248,31 @@ def adapters(folder, count, seed):
             file.write(out.contiguous().numpy().tobytes())
 
 
+def again(folder):
+    from peft import PeftModel
+
+    off = {}
+    for case in sorted(os.listdir(folder)):
+        root = os.path.join(folder, case)
+        if not os.path.exists(os.path.join(root, "again")):
+            continue
+        base = AutoModelForCausalLM.from_pretrained(os.path.join(root, "base"), dtype=torch.float32, attn_implementation="eager")
+        model = PeftModel.from_pretrained(base, os.path.join(root, "again"), is_trainable=True).eval()
+        text = ids(TOKENS)
+        out = model(text).logits
+        with open(os.path.join(root, "logits.bin"), "rb") as file:
+            first = torch.frombuffer(bytearray(file.read()), dtype=torch.float32).reshape(out.shape)
+        off[case] = (out - first).abs().max().item()
+        torch.nn.functional.cross_entropy(out[0, :-1], text[0, 1:]).backward()
+        gradients = {name.replace(".default", ""): p.grad for name, p in model.named_parameters() if "lora_" in name}
+        save_file(gradients, os.path.join(root, "gradients.safetensors"))
+    return off
+
+
 torch.set_num_threads(1)
-if sys.argv[1] == "adapters":
+if sys.argv[1] == "again":
+    print(json.dumps(again(sys.argv[2])))
+elif sys.argv[1] == "adapters":
     adapters(sys.argv[2], int(sys.argv[3]), sys.argv[4])
     print(json.dumps({"ids": ids(TOKENS)[0].tolist()}))
 elif sys.argv[1] == "make":

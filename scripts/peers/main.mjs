@@ -11,13 +11,15 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { ODDITIES } from './oddities.mjs';
+import { RELEASED } from './released.mjs';
 import { TRAINERS } from './trainers.mjs';
 import { PEFT, TRANSFORMERS } from './transformers.mjs';
 
 /** The peer could not be had. */
 class NotRun extends Error {}
 
-const PARTS = [...TRANSFORMERS, ...PEFT, ...TRAINERS];
+const PARTS = [...TRANSFORMERS, ...ODDITIES, ...PEFT, ...RELEASED, ...TRAINERS];
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },

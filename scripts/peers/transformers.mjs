@@ -1,7 +1,10 @@
 // transformers beside our decoder: tiny random checkpoints with odd configurations, each read by both. Equal, or refused by name; never silently another.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { adapterInputs, readAdapter } from '../../dist/lm/adapter.js';
+import { adapterInputs } from '../../dist/lm/adapter.js';
+import { readAdapter, writeAdapter } from '../../dist/lm/adapter-folder.js';
+import { readTensors } from '../../dist/lm/safetensors.js';
+import { freshState, Trainer } from '../../dist/lm/trainer.js';
 import { Decoder } from '../../dist/lm/decoder.js';
 import { tokenInput } from '../../dist/lm/update-graph.js';
 import { bindWeights, openCheckpoint } from '../../dist/lm/checkpoint.js';
@@ -13,6 +16,8 @@ const ADAPTERS = '100';
 const SEED = process.env.PROPEL_PEERS_SEED ?? '1';
 /** Of logits, whose largest are about 10. */
 const TOLERANCE = 2e-3;
+/** Relative to the largest; float32 on both sides. */
+const GRADIENT_TOLERANCE = 1e-3;
 
 export const TRANSFORMERS = [
   {
@@ -73,12 +78,13 @@ export const TRANSFORMERS = [
 export const PEFT = [
   {
     name: 'peft',
-    what: `${ADAPTERS} adapters with PEFT's settings: equal logits, or refused by name`,
+    what: `${ADAPTERS} adapters with PEFT's settings: equal logits and gradients, there and back, or refused by name`,
     environment: 'trainers',
     async run({ python, folder }) {
       const { ids } = await python(['decoders.py', 'adapters', folder, ADAPTERS, SEED]);
       const cases = readdirSync(folder);
       const differing = [];
+      const read = [];
       let [equal, refused] = [0, 0];
       for (const name of cases) {
         const place = join(folder, name);
@@ -97,6 +103,17 @@ export const PEFT = [
         const off = await distance(place, join(place, 'base'), ids, adapter);
         if (off < TOLERANCE) equal += 1;
         else differing.push(`${settings(place)}: off by ${off.toFixed(3)}`);
+        writeAdapter(join(place, 'again'), adapter, join(place, 'base'));
+        read.push(name);
+      }
+      // What is written of it here, PEFT reads as the same adapter; and its factors would be trained the same way.
+      const again = await python(['decoders.py', 'again', folder]);
+      for (const name of read) {
+        const place = join(folder, name);
+        if (!(again[name] < TOLERANCE)) differing.push(`${settings(place)}: written again, off by ${again[name]}`);
+        const gradient = await gradientDistance(place, ids);
+        if (!(gradient < GRADIENT_TOLERANCE))
+          differing.push(`${settings(place)}: gradients off by ${gradient.toFixed(4)}`);
       }
       if (differing.length > 0) {
         for (const line of differing) console.log(`  ${line}`);
@@ -129,6 +146,34 @@ async function distance(place, folder, ids, adapter) {
   if (ours.length !== theirs.length)
     throw new Error(`${place}: ${ours.length} logits, transformers has ${theirs.length}`);
   return ours.reduce((most, x, i) => Math.max(most, Math.abs(x - theirs[i])), 0);
+}
+
+/** Largest |difference| of a factor's gradient, relative to the largest entry of all: of the mean log-probability of each next token. */
+async function gradientDistance(place, ids) {
+  const checkpoint = openCheckpoint(join(place, 'base'));
+  const adapter = readAdapter(join(place, 'again'), checkpoint.config);
+  const host = { provider: 'cpu', threads: 1 };
+  const trainer = await Trainer.create(checkpoint, adapter.layout, freshState(adapter.factors), host);
+  try {
+    const time = ids.length - 1;
+    const ones = new Float32Array(time).fill(1);
+    const [text, labels] = [ids.slice(0, -1), ids.slice(1)].map((row) => BigInt64Array.from(row, BigInt));
+    const tokens = { batch: 1, time, ids: text, labels, mask: ones };
+    const batch = { ...tokens, advantages: ones, oldLogProbs: null, referenceLogProbs: null };
+    await trainer.accumulate(batch, { tokens: time, clip: 1, kl: 0, entropy: 0 });
+    const theirs = readTensors(join(place, 'gradients.safetensors'));
+    let [most, off] = [0, 0];
+    for (const [name, { data }] of trainer.gradients()) {
+      const other = theirs.get(`base_model.model.${name}.weight`).data;
+      for (const [i, x] of data.entries()) {
+        most = Math.max(most, Math.abs(other[i]));
+        off = Math.max(off, Math.abs(x - other[i]));
+      }
+    }
+    return off / most;
+  } finally {
+    await trainer.release();
+  }
 }
 
 /** Logits of one text, [time · vocabulary]. */

@@ -3,7 +3,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, TINY_LLAMA, TINY_QWEN2 } from '../../tests/tiny-checkpoint.js';
-import { factorShapes, initialAdapter, readAdapter, TARGET_MODULES, writeAdapter } from './adapter.js';
+import { factorShapes, initialAdapter, TARGET_MODULES } from './adapter.js';
+import { readAdapter, writeAdapter } from './adapter-folder.js';
 import type { AdapterLayout } from './adapter.js';
 import { readTensors, writeTensors } from './safetensors.js';
 
@@ -138,8 +139,10 @@ describe('a PEFT folder', () => {
     [{ a_setting_to_come: 'on' }, 'a_setting_to_come'],
     [{ bias: 'all' }, 'bias'],
     [{ r: 1e12 }, 'r'],
-    [{ alpha_pattern: { q_proj: 64 } }, 'alpha_pattern'],
-    [{ rank_pattern: { q_proj: 64 } }, 'rank_pattern'],
+    [{ alpha_pattern: { q_proj: 0 } }, 'alpha_pattern'],
+    [{ rank_pattern: { '(?<=q)_proj': 4 } }, 'rank_pattern: the pattern "(?<=q)_proj" is not supported'],
+    [{ target_modules: '(q_proj' }, 'target_modules: "(q_proj" is no pattern'],
+    [{ target_modules: 'nothing' }, 'target_modules: "nothing" names none of q_proj, k_proj'],
   ])('with %j is refused, file and key named', (change, key) => {
     expect(refusal(withConfig(change))).toMatch(/^UserError: .*adapter_config\.json: /);
     expect(refusal(withConfig(change))).toContain(`adapter_config.json: ${key}`);
@@ -178,6 +181,43 @@ describe('a PEFT folder', () => {
       expect(factors).toEqual(readAdapter(written(), TINY_LLAMA).factors);
     },
   );
+
+  it('gives modules ranks and scales of their own, by the first pattern that matches the end of a name', () => {
+    const modules = {
+      'model.layers.0.self_attn.q_proj': { rank: 2, alpha: 6 },
+      'model.layers.0.self_attn.v_proj': { rank: 4, alpha: 8 },
+      'model.layers.1.self_attn.v_proj': { rank: 3, alpha: 8 },
+    };
+    const layout: AdapterLayout = { ...LAYOUT, modules };
+    const folder = temporaryFolder();
+    const adapter = initialAdapter(TINY_LLAMA, layout, 1);
+    writeAdapter(folder, adapter, 'models/base');
+    expect(readAdapter(folder, TINY_LLAMA)).toEqual(adapter);
+    expect([...adapter.factors].map(([name, { shape }]) => [name.slice('model.layers.'.length), shape])).toEqual([
+      ['0.self_attn.q_proj.lora_A', [2, 16]],
+      ['0.self_attn.q_proj.lora_B', [16, 2]],
+      ['0.self_attn.v_proj.lora_A', [4, 16]],
+      ['0.self_attn.v_proj.lora_B', [8, 4]],
+      ['1.self_attn.v_proj.lora_A', [3, 16]],
+      ['1.self_attn.v_proj.lora_B', [8, 3]],
+    ]);
+    const file = join(folder, 'adapter_config.json');
+    const named = JSON.parse(readFileSync(file, 'utf8')) as object;
+    const patterns = {
+      target_modules: '.*layers\\.(0\\..*q_proj|.*v_proj)',
+      rank_pattern: { 'q_proj|x': 2, '1.*v_proj': 3 },
+      alpha_pattern: { q_proj: 6, '.*proj': 8 },
+    };
+    writeFileSync(file, JSON.stringify({ ...named, ...patterns }));
+    expect(readAdapter(folder, TINY_LLAMA)).toEqual(adapter);
+    // α of √r: 6 · √2 / 2 = 6 / √2
+    writeFileSync(file, JSON.stringify({ ...named, ...patterns, use_rslora: true }));
+    expect(readAdapter(folder, TINY_LLAMA).layout.modules).toMatchObject({
+      'model.layers.0.self_attn.q_proj': { rank: 2, alpha: 6 * Math.SQRT2 },
+    });
+    writeFileSync(file, JSON.stringify({ ...named, ...patterns, layers_to_transform: 1 }));
+    expect(refusal(folder)).toContain("holds 'base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight'");
+  });
 
   it('without a file, or with one that is broken, is refused', () => {
     const folder = written();

@@ -275,6 +275,8 @@ describe('config.json', () => {
       'c.json: partial_rotary_factor 0.4 does not give an even part of a head of 8',
     ],
     [{ quantization_config: { quant_method: 'awq' } }, 'c.json: quantization_config: quantised weights are not'],
+    [{ is_causal: false }, 'c.json: is_causal is false: a model that sees later tokens cannot write'],
+    [{ transformers_weights: 'a.safetensors' }, 'c.json: transformers_weights is not supported'],
     [{ mlp_bias: true }, 'c.json: mlp_bias is not supported'],
     [{ num_key_value_heads: 3 }, 'c.json: num_attention_heads must be a multiple of num_key_value_heads'],
     [{ hidden_size: 36 }, 'c.json: the head dimension must be an even integer'],

@@ -66,6 +66,8 @@ const schema = z.looseObject({
   original_max_position_embeddings: positions.optional(),
   tie_word_embeddings: z.boolean().optional(),
   attention_bias: z.boolean().nullish(),
+  is_causal: z.boolean().nullish(),
+  transformers_weights: z.unknown().nullish(),
   mlp_bias: z.boolean().nullish(),
   sliding_window: positions.nullish(),
   use_sliding_window: z.boolean().nullish(),
@@ -109,6 +111,8 @@ export function parseConfig(text: string, file: string): DecoderConfig {
     family.activation === 'silu' ? ['hidden_act', c.hidden_act] : ['hidden_activation', c.hidden_activation];
   const known = ACTIVATIONS[family.activation];
   if (!known.includes(activation)) refuse(`${key} '${inOneLine(activation)}' is not supported; only ${known[0]} is`);
+  if (c.is_causal === false) refuse('is_causal is false: a model that sees later tokens cannot write');
+  if (c.transformers_weights) refuse('transformers_weights is not supported; name the file model.safetensors');
   if (c.mlp_bias && family.mlpBias) refuse('mlp_bias is not supported; use a checkpoint without it');
   if (c.quantization_config) refuse('quantization_config: quantised weights are not supported; use a plain checkpoint');
   const unsaidKvHeads = c.num_key_value_heads === undefined ? family.defaults.kvHeads : undefined;

@@ -16,10 +16,9 @@ import { windowOf } from './sliding-window.js';
  * several adapters A [adapters, rank, in] and B [adapters, out, rank], each for an equal share of the rows, in order, and without gradients.
  */
 export interface AdapterValues {
-  readonly scale: number;
   /** How many adapters the factors hold; null: one, without an axis for it. */
   readonly adapters: number | null;
-  readonly factors: ReadonlyMap<string, { readonly A: Value; readonly B: Value }>;
+  readonly factors: ReadonlyMap<string, { readonly A: Value; readonly B: Value; readonly scale: number }>;
 }
 
 /** Attention of one layer: q [batch, kvHeads, group · time, headDim], k and v [batch, kvHeads, time, headDim] → like q. */
@@ -228,7 +227,8 @@ export class Decoder {
     const y = g.linear(x, this.#weight(`${module}.weight`), bias);
     const factors = this.#adapter?.factors.get(module);
     if (!factors) return y;
-    const { scale, adapters } = this.#adapter!;
+    const { scale } = factors;
+    const { adapters } = this.#adapter!;
     if (adapters === null) return g.exactLinear(g.exactLinear(x, factors.A), factors.B, y, scale);
     const grouped = g.emitReshape(x, [adapters, 'rows of an adapter', x.shape[1]!]);
     const low = g.emitMatMul(grouped, factors.A, { transB: true });

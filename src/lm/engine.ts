@@ -117,15 +117,20 @@ export class Engine {
     return this.#model(folder).logProbs(batch, adapter);
   }
 
-  /** A trainer that starts from `values`, or goes on from a state. @returns its handle. */
+  /**
+   * A trainer that starts from `values`, or goes on from a state.
+   * @param reference what is adapted on the checkpoint that the KL term compares with
+   * @returns its handle
+   */
   async createTrainer(
     folder: string,
     trainable: Trainable,
     from: ReadonlyMap<string, Tensor> | TrainerState,
+    reference: AdapterLayout | null = null,
   ): Promise<number> {
     const state = from instanceof Map ? freshState(from) : (from as TrainerState);
     const model = this.#model(folder);
-    if (trainable !== 'weights') await model.expectTraining(trainable);
+    if (trainable !== 'weights') await model.expectTraining(trainable, reference);
     const trainer = await Trainer.create(model.sessions, trainable, state, this.#settings);
     this.#trainers.set(this.#nextTrainer, trainer);
     return this.#nextTrainer++;
@@ -218,10 +223,10 @@ class Model {
   }
 
   /** Have what goes with an update of an adapter compiled with it. */
-  async expectTraining(layout: AdapterLayout): Promise<void> {
+  async expectTraining(layout: AdapterLayout, reference: AdapterLayout | null): Promise<void> {
     if (!this.sessions.shared) return;
     for (const graph of this.#rolloutGraphs(layout, null)) await this.sessions.add(graph);
-    await this.sessions.add(this.#logProbGraph(null));
+    await this.sessions.add(this.#logProbGraph(reference));
   }
 
   /** The graph of a whole rollout, or where the provider has no Loop that of its prompts and that of a step. */
@@ -245,11 +250,11 @@ class Model {
 
   /** Layer → [sequences, poolings, width]. */
   async hiddenStates(request: HiddenRequest): Promise<Map<number, Tensor>> {
-    const { sequences, layers, poolings } = request;
+    const { sequences, layers, poolings, adapter = null } = request;
     checkHidden(this.#config, request);
     const graph: ModelGraph = {
-      key: `hidden ${layers.join()}`,
-      emit: (g, weights) => emitHidden(g, this.#config, weights(), layers),
+      key: graphKey(`hidden ${layers.join()}`, adapter?.layout ?? null, null),
+      emit: (g, weights) => emitHidden(g, this.#config, weights(), layers, adapter?.layout ?? null),
     };
     const { width } = this.#config;
     const row = poolings.length * width;
@@ -265,6 +270,7 @@ class Model {
       const out = await this.sessions.run(graph, {
         ids: integers(padRows(batch, time), [batch.length, time]),
         pooling: floats(poolingWeights(batch, time, poolings), [batch.length, poolings.length, time]),
+        ...adapterFeeds(adapter),
       });
       for (const [layer, { data }] of states) {
         const pooled = floatData(out[hiddenName(layer)]);

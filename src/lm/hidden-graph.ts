@@ -1,5 +1,7 @@
 /** The graph of a reference model's hidden states, pooled over time where they are computed. */
 import type { Differentiable } from '../onnx/differentiable.js';
+import { adapterInputs } from './adapter.js';
+import type { AdapterLayout } from './adapter.js';
 import type { BoundWeights } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
@@ -9,7 +11,7 @@ import { tokenInput } from './update-graph.js';
 export const hiddenName = (layer: number): string => `hidden.${layer}`;
 
 /**
- * Inputs: `ids` int64 [batch, time] right-padded, `pooling` [batch, poolings, time], the weights of each pooling over time. Outputs, a
+ * Inputs: `ids` int64 [batch, time] right-padded, `pooling` [batch, poolings, time], the weights of each pooling over time, and with a layout an adapter's factors. Outputs, a
  * layer of `layers` (0: the embeddings; n: the residual stream after layer n): [batch, poolings, width].
  */
 export function emitHidden(
@@ -17,10 +19,12 @@ export function emitHidden(
   config: DecoderConfig,
   weights: BoundWeights,
   layers: readonly number[],
+  layout: AdapterLayout | null = null,
 ): void {
   const ids = tokenInput(g);
   const pooling = g.input('pooling', ['batch', 'poolings', 'time']);
-  const decoder = new Decoder(g, config, weights, null, 'time');
+  const adapter = layout ? adapterInputs(g, config, layout).values : null;
+  const decoder = new Decoder(g, config, weights, adapter, 'time');
   const { width } = config;
   decoder.causal(g, ids, (layer, x) => {
     if (!layers.includes(layer)) return;

@@ -6,7 +6,8 @@ import type { ProviderChoice } from '../onnx/providers.js';
 import type { Tensor } from '../onnx/session.js';
 import type { Adapter } from './adapter.js';
 import type { TokenBatch } from './batch-rows.js';
-import { checkpointHash, openCheckpoint } from './checkpoint.js';
+import { modelHash, readAdapter } from './adapter-folder.js';
+import { openCheckpoint } from './checkpoint.js';
 import type { DecoderConfig } from './config.js';
 import type { Engine, EngineSettings } from './engine.js';
 import type { EngineReply } from './engine-worker.js';
@@ -137,29 +138,36 @@ export class LanguageModel {
   readonly config: DecoderConfig;
   readonly tokenizer: Tokenizer;
   readonly #engine: EngineThread;
+  /** What is adapted on the checkpoint where nothing else is asked for. */
+  readonly adapter: Adapter | null;
+  readonly #adapterFolder: string | null;
   #hash: string | null = null;
 
-  private constructor(engine: EngineThread, folder: string, config: DecoderConfig, tokenizer: Tokenizer) {
+  private constructor(engine: EngineThread, folder: string, { config, tokenizer }: ModelFiles, adapter: string | null) {
     this.#engine = engine;
     this.folder = folder;
     this.config = config;
     this.tokenizer = tokenizer;
+    this.#adapterFolder = adapter;
+    this.adapter = adapter === null ? null : readAdapter(adapter, config);
   }
 
-  /** @throws UserError when a file is missing or corrupt, or the tokenizer belongs to another model. */
-  static async open(engine: EngineThread, folder: string): Promise<LanguageModel> {
-    const { config, tokenizer } = await openModelFiles(folder);
-    return new LanguageModel(engine, folder, config, tokenizer);
+  /**
+   * @param adapter the PEFT folder of an adapter that belongs to the model
+   * @throws UserError when a file is missing or corrupt, or tokenizer or adapter belong to another model
+   */
+  static async open(engine: EngineThread, folder: string, adapter: string | null = null): Promise<LanguageModel> {
+    return new LanguageModel(engine, folder, await openModelFiles(folder), adapter);
   }
 
-  /** SHA-256 of configuration and weights. */
+  /** SHA-256 of configuration and weights, the adapter's too. */
   get hash(): string {
-    return (this.#hash ??= checkpointHash(this.folder));
+    return (this.#hash ??= modelHash(this.folder, this.#adapterFolder));
   }
 
   /** Completions of each prompt, a prompt's samples adjacent. */
   sample(request: RolloutRequest): Promise<Completion[]> {
-    return this.#engine.call('rollout', this.folder, request);
+    return this.#engine.call('rollout', this.folder, { ...request, adapter: request.adapter ?? this.adapter });
   }
 
   /** Completions of several adapters in one batch, group by group: what a request of each alone would give. */
@@ -169,7 +177,7 @@ export class LanguageModel {
 
   /** Layer → pooled hidden states [sequences, poolings, width]. */
   hiddenStates(request: HiddenRequest): Promise<Map<number, Tensor>> {
-    return this.#engine.call('hiddenStates', this.folder, request);
+    return this.#engine.call('hiddenStates', this.folder, { ...request, adapter: request.adapter ?? this.adapter });
   }
 
   /** Indices of the sequences that share a pass for hidden states, pass by pass: asked for pass by pass, their states are the same bits. */
@@ -177,14 +185,15 @@ export class LanguageModel {
     return this.#engine.call('hiddenBatches', this.folder, sequences);
   }
 
-  /** log π of each label of a batch, [batch, time]. */
+  /** log π of each label of a batch, [batch, time]; without an adapter that of the model as it was opened. */
   logProbs(batch: TokenBatch, adapter: Adapter | null): Promise<Float32Array> {
-    return this.#engine.call('logProbs', this.folder, batch, adapter);
+    return this.#engine.call('logProbs', this.folder, batch, adapter ?? this.adapter);
   }
 
   /** Train this checkpoint's adapter or weights from values, or on from a saved state. */
   async train(trainable: Trainable, from: ReadonlyMap<string, Tensor> | TrainerState): Promise<TrainerThread> {
-    const handle = await this.#engine.call('createTrainer', this.folder, trainable, from);
+    const reference = this.adapter?.layout ?? null;
+    const handle = await this.#engine.call('createTrainer', this.folder, trainable, from, reference);
     return new TrainerThread(this.#engine, handle);
   }
 }

@@ -2,6 +2,7 @@
 import { chmodSync, closeSync, copyFileSync, fsyncSync, openSync, readSync, realpathSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Tensor } from '../onnx/session.js';
+import { scaleOf } from './adapter.js';
 import type { Adapter } from './adapter.js';
 import { narrow } from './narrow.js';
 import { readable, toFloat32 } from './safetensors.js';
@@ -29,7 +30,8 @@ export function writeMergedWeights(folder: string, adapter: Adapter, to: string)
         const module = name.replace(/\.weight$/, '');
         const A = adapter.factors.get(`${module}.lora_A`);
         const B = adapter.factors.get(`${module}.lora_B`);
-        if (tensor.file === file && A && B) mergeTensor(handle, readable(path, name, tensor), A, B, adapter.layout);
+        if (tensor.file === file && A && B)
+          mergeTensor(handle, readable(path, name, tensor), A, B, scaleOf(adapter.layout, module));
       }
       fsyncSync(handle);
     } finally {
@@ -39,17 +41,11 @@ export function writeMergedWeights(folder: string, adapter: Adapter, to: string)
   });
 }
 
-function mergeTensor(
-  handle: number,
-  { type, offset, bytes }: TensorEntry,
-  A: Tensor,
-  B: Tensor,
-  { alpha, rank }: Adapter['layout'],
-): void {
+function mergeTensor(handle: number, { type, offset, bytes }: TensorEntry, A: Tensor, B: Tensor, scale: number): void {
   const raw = new Uint8Array(bytes);
   readSync(handle, raw, 0, bytes, offset);
   const weights = toFloat32(raw, type);
-  addProduct(weights, A, B, alpha / rank);
+  addProduct(weights, A, B, scale);
   writeSync(handle, narrow(weights, type), 0, bytes, offset);
 }
 

@@ -8,7 +8,7 @@ import { Differentiable } from '../onnx/differentiable.js';
 import { bool, floatData, floats, integers, scalar, Session } from '../onnx/session.js';
 import type { Dialect } from '../onnx/graph.js';
 import type { Feeds, Fetches, Tensor } from '../onnx/session.js';
-import { readAdapter } from './adapter.js';
+import { readAdapter } from './adapter-folder.js';
 import type { Adapter } from './adapter.js';
 import { bindWeights, openCheckpoint, readWeights } from './checkpoint.js';
 import type { Checkpoint } from './checkpoint.js';

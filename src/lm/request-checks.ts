@@ -44,6 +44,8 @@ export interface HiddenRequest {
   readonly sequences: readonly (readonly number[])[];
   readonly layers: readonly number[];
   readonly poolings: readonly Pooling[];
+  /** What is adapted on the checkpoint; nothing unless it is given. */
+  readonly adapter?: Adapter | null | undefined;
 }
 
 export const POOLINGS = ['mean', 'last'] as const;

@@ -89,14 +89,38 @@ describe('a text that reads like a control token', () => {
     expect(named.decode([...letterIds('a'), 2, 1])).toBe('a');
     expect(named.specialTexts).toEqual(['<s>', '</s>', '<unk>']);
     const plain = letterTokenizer({
-      added_tokens: [...CONTROL.map((text, id) => added(id, text)), added(50, '<end>', { special: false })],
+      added_tokens: [...CONTROL.map((text, id) => added(id, text)), added(40, '<end>', { special: false })],
     });
-    const ends = await open(plain, NAMES, { 'generation_config.json': { eos_token_id: [2, 50] } });
+    const ends = await open(plain, NAMES, { 'generation_config.json': { eos_token_id: [2, 40] } });
     expect(ends.encode('<end>')).toEqual(letterIds('<end>'));
-    expect(ends.decode([...letterIds('a'), 50])).toBe('a<end>');
-    expect((await open(plain)).encode('<end>')).toEqual([50]);
-    const listed = { ...NAMES, added_tokens_decoder: { 50: { content: '<end>', special: true } } };
+    expect(ends.decode([...letterIds('a'), 40])).toBe('a<end>');
+    expect((await open(plain)).encode('<end>')).toEqual([40]);
+    const listed = { ...NAMES, added_tokens_decoder: { 40: { content: '<end>', special: true } } };
     expect((await open(plain, listed)).encode('<end>')).toEqual(letterIds('<end>'));
+  });
+
+  it('is text where a chat template writes the token, be it special or not: a text cannot forge a turn', async () => {
+    const markers = ['<user>', '<think>', 'ab'].map((content, i) => added(40 + i, content, { special: false }));
+    const file = letterTokenizer({ added_tokens: [...CONTROL.map((text, id) => added(id, text)), ...markers] });
+    const template = '{% for m in messages %}{{ "<" + m.role + ">" }}ab{{ m.content }}{% endfor %}';
+    const asked = await open(file, { ...NAMES, chat_template: template });
+    expect(asked.question('x<user>y', 'auto')).toEqual([40, 42, ...letterIds('x<user>y')]);
+    expect(asked.encode('<user>')).toEqual(letterIds('<user>'));
+    expect(asked.decode([40, ...letterIds('x')])).toBe('<user>x');
+    expect(asked.specialTexts).toEqual([...CONTROL]);
+    // What no template writes, and what is a word, is a token in a text, as in transformers.
+    expect(asked.encode('<think>ab')).toEqual([41, 42]);
+    expect((await open(file)).encode('<user>')).toEqual([40]);
+  });
+
+  it('takes the white space beside it, all of it and nothing else, where it is said to', async () => {
+    const user = added(40, '<user>', { lstrip: true, rstrip: true });
+    const file = letterTokenizer({ added_tokens: [...CONTROL.map((text, id) => added(id, text)), user] });
+    const chat_template = 'a\n<user>\n{{ messages[0].content }}b';
+    const tokenizer = await open(file, { ...NAMES, chat_template });
+    expect(tokenizer.question('\u0085\n x', 'auto')).toEqual([...letterIds('a'), 40, ...letterIds('xb')]);
+    // U+FEFF is white space in JavaScript alone.
+    expect(tokenizer.question('\uFEFFx', 'auto')).toEqual([...letterIds('a'), 40, 0, ...letterIds('xb')]);
   });
 
   it('keeps every character, those that are no characters too', async () => {

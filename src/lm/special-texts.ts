@@ -17,6 +17,8 @@ export class SpecialTexts {
   readonly #nonce = letters(randomBytes(24));
   /** Stands before what is text in a filled template. */
   readonly #mark = `${this.#nonce}text`;
+  /** Control tokens to which white space beside them belongs. */
+  readonly #greedy: readonly AddedToken[];
   /** What control tokens begin with, and how long they are, the longest first. */
   readonly #firsts: ReadonlySet<string>;
   readonly #lengths: readonly number[];
@@ -25,6 +27,7 @@ export class SpecialTexts {
   constructor(tokens: readonly AddedToken[]) {
     const hidden = tokens.filter(({ content }) => content.length > 2 || [...content].length > 1);
     this.#aliases = new Map(hidden.map(({ id, content }) => [content, `${this.#nonce}${letters(idBytes(id))}`]));
+    this.#greedy = hidden.filter(({ lstrip, rstrip }) => lstrip === true || rstrip === true);
     this.#firsts = new Set(hidden.map(({ content }) => content[0]!));
     this.#lengths = [...new Set(hidden.map(({ content }) => content.length))].toSorted((x, y) => y - x);
   }
@@ -33,7 +36,9 @@ export class SpecialTexts {
   hide(json: TokenizerJson): TokenizerJson {
     const added_tokens = json.added_tokens.map((token) => {
       const alias = this.#aliases.get(token.content);
-      return alias === undefined ? token : { ...token, content: alias, normalized: false };
+      return alias === undefined
+        ? token
+        : { ...token, content: alias, normalized: false, lstrip: false, rstrip: false };
     });
     return { ...json, added_tokens, model: this.#hideInModel(json.model) };
   }
@@ -70,15 +75,15 @@ export class SpecialTexts {
   aliasTokens(text: string): string {
     const [start = '', ...marked] = text.split(this.#mark);
     const alias = (part: string): string => this.#replaceTokens(part, (special) => this.#aliases.get(special)!);
-    return (
+    const aliased =
       alias(start) +
       marked
         .map((part) => {
           const length = this.#tokenAt(part, 0);
           return part.slice(0, length) + alias(part.slice(length));
         })
-        .join('')
-    );
+        .join('');
+    return this.#greedy.reduce((all, token) => withoutSpace(all, this.#aliases.get(token.content)!, token), aliased);
   }
 
   /** A text in which tokens have their own names again. */
@@ -108,6 +113,20 @@ export class SpecialTexts {
     if (!this.#firsts.has(text[at]!)) return 0;
     return this.#lengths.find((length) => this.#aliases.has(text.slice(at, at + length))) ?? 0;
   }
+}
+
+/** Unicode's white space, which JavaScript's is not. */
+const SPACE = /[\t-\r\u0085\p{Z}]/u;
+
+/** A text without the white space on the sides of an alias that its token takes. */
+function withoutSpace(text: string, alias: string, { lstrip, rstrip }: AddedToken): string {
+  const trimmed = text.split(alias).map((piece, i, all) => {
+    let [start, end] = [0, piece.length];
+    if (rstrip === true && i > 0) while (start < end && SPACE.test(piece[start]!)) start++;
+    if (lstrip === true && i < all.length - 1) while (end > start && SPACE.test(piece[end - 1]!)) end--;
+    return piece.slice(start, end);
+  });
+  return trimmed.join(alias);
 }
 
 /** Bytes as lower-case letters, two a byte: of one length for one number of bytes. */

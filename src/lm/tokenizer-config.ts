@@ -50,8 +50,8 @@ const mapSchema = z.looseObject({
 });
 
 export interface TokenizerConfig {
-  /** `tokenizer_config.json`, its named tokens as texts. */
-  readonly settings: Readonly<Record<string, unknown>>;
+  /** `tokenizer_config.json`. */
+  readonly settings: z.output<typeof settingsSchema>;
   readonly named: Readonly<Partial<Record<NamedToken, string>>>;
   /** Special tokens without a part of their own. */
   readonly others: readonly string[];
@@ -64,6 +64,9 @@ export const TOKENIZER_ABSENT = "a checkpoint needs its tokenizer's files";
 
 const CONFIG = 'tokenizer_config.json';
 const MAP = 'special_tokens_map.json';
+/** Of older checkpoints: tokens that were added, by text. */
+const ADDED = 'added_tokens.json';
+const addedSchema = z.record(z.string(), z.unknown().refine(isTokenId, ID_RULE));
 
 /**
  * Read `tokenizer_config.json` and, where there is one, `special_tokens_map.json`. Where both name a token, the map is right in
@@ -82,15 +85,25 @@ export function readTokenizerConfig(folder: string): TokenizerConfig {
       return text ? [[name, text] as const] : [];
     }),
   );
+  const oldFile = join(folder, ADDED);
+  const old =
+    existsSync(oldFile) && !settings.added_tokens_decoder
+      ? parseFields(addedSchema, readJsonFile(oldFile, 'fetch it again'), oldFile)
+      : {};
   const lists = [settings, map].flatMap((one) => [one.additional_special_tokens, one.extra_special_tokens]);
+  const others = [...new Set(lists.flatMap((list) => Object.values(list ?? {})))];
+  const isSpecial = new Set([...Object.values(named), ...others]);
   return {
     settings,
     named,
-    others: [...new Set(lists.flatMap((list) => Object.values(list ?? {})))],
-    listed: Object.entries(settings.added_tokens_decoder ?? {}).map(([id, { content, special }]) => ({
-      id: Number(id),
-      content,
-      special,
-    })),
+    others,
+    listed: [
+      ...Object.entries(old).map(([content, id]) => ({ id, content, special: isSpecial.has(content) })),
+      ...Object.entries(settings.added_tokens_decoder ?? {}).map(([id, { content, special }]) => ({
+        id: Number(id),
+        content,
+        special,
+      })),
+    ],
   };
 }

@@ -1,6 +1,14 @@
 /** Damaged and hostile files of a tokenizer: each is refused at once, in one line that names the file and what is wrong with it. */
 import { describe, expect, it } from 'vitest';
-import { added, CONTROL, letterTokenizer, NAMES, tokenizerFolder } from '../../tests/small-tokenizers.js';
+import {
+  added,
+  CONTROL,
+  letterTokenizer,
+  metaspace,
+  NAMES,
+  PREPENDED,
+  tokenizerFolder,
+} from '../../tests/small-tokenizers.js';
 import { Tokenizer } from './tokenizer.js';
 
 async function refusal(...files: Parameters<typeof tokenizerFolder>): Promise<string> {
@@ -12,6 +20,7 @@ async function refusal(...files: Parameters<typeof tokenizerFolder>): Promise<st
 }
 
 const { vocab } = letterTokenizer()['model'] as { vocab: Record<string, number> };
+const SIZE = Object.keys(vocab).length;
 const withVocab = (more: object): object => letterTokenizer({}, { vocab: { ...vocab, ...more } });
 const withAdded = (...tokens: object[]): object =>
   letterTokenizer({ added_tokens: [...CONTROL.map((text, id) => added(id, text)), ...tokens] });
@@ -122,7 +131,7 @@ describe('a tokenizer.json is refused', () => {
     [
       'a normalizer of tomorrow',
       letterTokenizer({ normalizer: { type: 'Tomorrow' } }),
-      /^the tokenizer cannot be loaded: Unknown Normalizer/,
+      'normalizer "Tomorrow" is not supported',
     ],
     [
       'a pattern that is none',
@@ -140,6 +149,72 @@ describe('a tokenizer.json is refused', () => {
       'a part that lacks its pattern',
       letterTokenizer({ normalizer: { type: 'Sequence', normalizers: [{ type: 'Replace', content: 'x' }] } }),
       'normalizer has a Replace without a pattern; fetch the file again',
+    ],
+    [
+      'an added token in the place of one of the vocabulary',
+      withAdded(added(9, '<x>')),
+      `added token "<x>" has the id 9, where transformers gives it ${SIZE}`,
+    ],
+    [
+      'an added token behind a gap',
+      withAdded(added(SIZE + 1, '<x>')),
+      `added token "<x>" has the id ${SIZE + 1}, where transformers gives it ${SIZE}`,
+    ],
+    [
+      'a token that is only a whole word',
+      withAdded(added(SIZE, '<x>', { single_word: true })),
+      'added token "<x>" is single_word, which is not supported',
+    ],
+    [
+      'white space that belongs to a token of the text',
+      withAdded(added(SIZE, '<x>', { special: false, lstrip: true })),
+      'added token "<x>" takes white space beside it, but is not special: not supported',
+    ],
+    [
+      'a token of the normalised text that is another there',
+      letterTokenizer({
+        added_tokens: [
+          ...CONTROL.map((text, id) => added(id, text)),
+          added(SIZE, 'x y', { special: false, normalized: true }),
+        ],
+        ...PREPENDED,
+      }),
+      'added token "x y" is looked for in normalised texts: not supported with this normalizer and pre_tokenizer',
+    ],
+    [
+      'a text that begins elsewhere',
+      letterTokenizer({ ...metaspace('first'), normalizer: { type: 'Strip', strip_left: true, strip_right: false } }),
+      'normalizer "Strip" with a pre_tokenizer that marks the first piece is not supported',
+    ],
+    [
+      'a part of encoders',
+      letterTokenizer({ normalizer: { type: 'BertNormalizer' } }),
+      'normalizer "BertNormalizer" is not supported',
+    ],
+    [
+      'a decoder of tomorrow',
+      letterTokenizer({ decoder: { type: 'Tomorrow' } }),
+      'decoder "Tomorrow" is not supported',
+    ],
+    [
+      'a split that goes both ways',
+      letterTokenizer({
+        pre_tokenizer: { type: 'Split', pattern: { String: 'a' }, behavior: 'MergedWithNext', invert: true },
+      }),
+      'a Split of behavior "MergedWithNext", inverted, is not supported',
+    ],
+    [
+      'merges by chance',
+      letterTokenizer({}, { dropout: 0.1 }),
+      'model.dropout 0.1: the same text would have other tokens each time',
+    ],
+    [
+      'merges inside words',
+      letterTokenizer(
+        {},
+        { continuing_subword_prefix: '##', vocab: { ...vocab, '##b': 60, ab: 61 }, merges: [['a', '##b']] },
+      ),
+      'model.continuing_subword_prefix is not supported',
     ],
     [
       'pieces of no length',
@@ -216,17 +291,9 @@ describe('a tokenizer_config.json is refused', () => {
 describe('a tokenizer.json is opened', () => {
   it.each<[string, object]>([
     ['ids far above the others', withVocab({ x: 16_777_215 })],
-    ['an added token in the place of one of the vocabulary', withAdded(added(9, '<x>'))],
     ['names that objects have of their own', withVocab({ constructor: 60, ['__proto__']: 61, toString: 62 })],
     ['no list of added tokens', letterTokenizer({ added_tokens: undefined })],
     ['merges as texts', letterTokenizer({}, { vocab: { ...vocab, ab: 60 }, merges: ['a b'] })],
-    [
-      'merges inside words',
-      letterTokenizer(
-        {},
-        { continuing_subword_prefix: '##', vocab: { ...vocab, '##b': 60, ab: 61 }, merges: [['a', '##b']] },
-      ),
-    ],
     ['words alone', letterTokenizer({ model: { type: 'WordLevel', vocab, unk_token: '<unk>' } })],
   ])('with %s', async (_, tokenizer) => {
     expect(await refusal(tokenizer)).toBe('opened');

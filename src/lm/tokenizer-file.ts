@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import { UserError } from '../errors.js';
 import { parseFields, quoted } from './json-file.js';
+import { tokenBytes } from './token-bytes.js';
+import type { TokenBytes } from './token-bytes.js';
+import { tokenDecoder } from './token-decoder.js';
+import type { TokenDecoder } from './token-decoder.js';
 import type { TokenizerConfig } from './tokenizer-config.js';
+import { checkModelSettings, checkTogether, normalizerPart, preTokenizerPart } from './tokenizer-parts.js';
+import type { Part } from './tokenizer-parts.js';
 import { checkVocabulary, ID_RULE, isTokenId, textOfId } from './tokenizer-vocabulary.js';
 import type { Vocabulary, VocabularyModel } from './tokenizer-vocabulary.js';
 
@@ -12,23 +18,34 @@ export interface AddedToken {
   readonly content: string;
   /** Special tokens are control tokens: they have no text when token ids are decoded. */
   readonly special: boolean;
+  readonly single_word?: boolean | undefined;
+  /** Whether white space before it, and after it, belongs to it. */
+  readonly lstrip?: boolean | undefined;
+  readonly rstrip?: boolean | undefined;
+  /** Whether it is looked for in the normalised text; unless it is special where nothing says so. */
+  readonly normalized?: boolean | undefined;
 }
 
 /** What the tokenizers library reads; the parts that have no type here are the library's to check. */
 export interface TokenizerJson {
   readonly added_tokens: readonly AddedToken[];
   readonly model: VocabularyModel;
-  readonly decoder: unknown;
+  readonly normalizer: Part | null;
+  readonly pre_tokenizer: Part | null;
 }
 
 export interface TokenizerFile {
-  /** As the library takes it, without the post-processor. */
+  /** As the library takes it: its parts are those that it computes as it should, without post-processor and decoder. */
   readonly json: TokenizerJson;
   /** Token text → id, and back, of the vocabulary and the added tokens. */
   readonly idOf: (text: string) => number | undefined;
   readonly textOf: (id: number) => string | undefined;
   readonly isToken: (id: number) => boolean;
   readonly largestId: number;
+  /** Texts of tokens → the texts that make theirs. */
+  readonly decode: TokenDecoder;
+  /** What a token adds to a text. */
+  readonly bytesOf: TokenBytes;
   /** Tokens that the post-processor puts before a text, as transformers does whatever `add_bos_token` says. */
   readonly prefix: readonly number[];
 }
@@ -39,6 +56,10 @@ const addedToken = z.looseObject({
   id: z.unknown().optional(),
   content: z.string().nonempty('is empty'),
   special: z.boolean().default(false),
+  single_word: z.boolean().optional(),
+  lstrip: z.boolean().optional(),
+  rstrip: z.boolean().optional(),
+  normalized: z.boolean().optional(),
 });
 const part = z.looseObject({ type: z.string() }).nullish();
 const schema = z.looseObject({
@@ -60,6 +81,9 @@ export function parseTokenizer(json: unknown, file: string, config: TokenizerCon
   const refuse = (what: string): never => {
     throw new UserError(`${file}: ${what}; ${ADVICE}`);
   };
+  const unsupported = (what: string): never => {
+    throw new UserError(`${file}: ${what}`);
+  };
   const { normalizer = null, pre_tokenizer = null, post_processor = null, decoder = null } = parsed;
   for (const [name, value] of Object.entries({ normalizer, pre_tokenizer, post_processor, decoder })) {
     const problem = partProblem(value);
@@ -67,6 +91,7 @@ export function parseTokenizer(json: unknown, file: string, config: TokenizerCon
   }
   const vocabulary = checkVocabulary(parsed.model, refuse);
   const added = completed(checkAdded(parsed.added_tokens ?? [], vocabulary, refuse), vocabulary, config);
+  checkOrder(added, vocabulary, unsupported);
   const ids = new Map(added.map(({ content, id }) => [content, id]));
   const texts = new Map(added.map(({ content, id }) => [id, content]));
   const largestId = added.reduce((largest, { id }) => Math.max(largest, id), vocabulary.taken.length - 1);
@@ -74,13 +99,25 @@ export function parseTokenizer(json: unknown, file: string, config: TokenizerCon
   const known = new Uint8Array(largestId + 1);
   known.set(vocabulary.taken);
   for (const id of texts.keys()) known[id] = 1;
-  const parts = { normalizer, pre_tokenizer, post_processor: null, decoder };
+  checkModelSettings(parsed.model, unsupported);
+  const word = added.find((token) => token.single_word);
+  if (word) unsupported(`added token ${quoted(word.content)} is single_word, which is not supported`);
+  checkTogether(normalizer, pre_tokenizer, unsupported);
+  const parts = {
+    normalizer: normalizer && normalizerPart(normalizer, unsupported),
+    pre_tokenizer: pre_tokenizer && preTokenizerPart(pre_tokenizer, unsupported),
+    post_processor: null,
+    // Texts are made of tokens here.
+    decoder: null,
+  };
   return {
     json: { ...parsed, ...parts, added_tokens: added, model: vocabulary.json },
     idOf: (text) => ids.get(text) ?? vocabulary.ids.get(text),
     textOf: (id) => texts.get(id) ?? textOfId(vocabulary, id),
     isToken: isOneOf(known),
     largestId,
+    bytesOf: tokenBytes(decoder),
+    decode: tokenDecoder(decoder, unsupported),
     prefix: prefixOf(post_processor, (id) => known[id] === 1, file),
   };
 }
@@ -131,6 +168,19 @@ function completed(added: readonly AddedToken[], { ids, taken }: Vocabulary, con
   }
   for (const content of config.others) if (!byText.has(content)) add(content, ids.get(content), true);
   return [...byText.values()];
+}
+
+/**
+ * The tokenizers library does not go by the ids that a file gives to added tokens: those that are no words of the model follow one another
+ * behind its vocabulary.
+ */
+function checkOrder(added: readonly AddedToken[], { ids }: Vocabulary, refuse: (what: string) => never): void {
+  let next = ids.size;
+  for (const { content, id } of added) {
+    const given = ids.get(content) ?? next;
+    if (given !== id) refuse(`added token ${quoted(content)} has the id ${id}, where transformers gives it ${given}`);
+    next = Math.max(next, id + 1);
+  }
 }
 
 /** No tokenizer nests or spells its parts longer; what does would take the library's recursion and pattern reader for ever. */

@@ -189,13 +189,15 @@ describe('what ends a text', () => {
     expect(tokenizer.decode([2])).toBe('');
   });
 
-  it('is known to a template, wherever it is named', async () => {
-    const folder = folderWith({
-      'tokenizer_config.json': { chat_template: '{{ eos_token }}{{ bos_token }}' },
-      'special_tokens_map.json': { bos_token: '<bos>' },
-      'config.json': { eos_token_id: 2 },
-    });
-    expect((await Tokenizer.open(folder)).question('', 'auto')).toEqual([2, BOS]);
+  it('is known to a template where a file of the tokenizer’s names it, as in transformers', async () => {
+    const template = { chat_template: '{{ eos_token }}{{ bos_token }}' };
+    const map = { 'special_tokens_map.json': { bos_token: '<bos>' }, 'config.json': { eos_token_id: 2 } };
+    const silent = await Tokenizer.open(folderWith({ 'tokenizer_config.json': template, ...map }));
+    expect(silent.question('', 'auto')).toEqual([BOS]);
+    const named = await Tokenizer.open(
+      folderWith({ 'tokenizer_config.json': { ...template, eos_token: '<eos>' }, ...map }),
+    );
+    expect(named.question('', 'auto')).toEqual([2, BOS]);
   });
 
   it('is missed where no file names one, and it is said where to', async () => {
@@ -205,12 +207,12 @@ describe('what ends a text', () => {
   });
 
   it('is among the special texts, also where the tokenizer does not call it special', async () => {
-    const folder = folderWith({ 'config.json': { eos_token_id: 200 } });
+    const folder = folderWith({ 'config.json': { eos_token_id: 280 } });
     const file = join(folder, 'tokenizer.json');
     const json = JSON.parse(readFileSync(file, 'utf8')) as { added_tokens: object[] };
     const added = ['<end>', '<tool>'].map((content, i) => ({
       ...json.added_tokens[0],
-      id: 200 + i,
+      id: 280 + i,
       content,
       special: false,
     }));

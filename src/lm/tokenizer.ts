@@ -1,18 +1,21 @@
-/** A checkpoint's tokenizer, by @huggingface/transformers, from local files only. */
+/** A checkpoint's tokenizer, by @huggingface/transformers from local files only, and its chat template. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { PreTrainedTokenizer } from '@huggingface/transformers';
 import { inOneLine, UserError } from '../errors.js';
+import { ChatTemplate } from './chat-template.js';
 import { readEndTokens } from './end-tokens.js';
 import { quoted, readJsonFile } from './json-file.js';
+import { requireOneRuntime } from './one-runtime.js';
 import { SpecialTexts } from './special-texts.js';
-import { tokenBytes } from './token-bytes.js';
-import type { TokenDecoder } from './token-bytes.js';
-import { NAMED_TOKENS, readTokenizerConfig, TOKENIZER_ABSENT } from './tokenizer-config.js';
+import { readTokenizerConfig, TOKENIZER_ABSENT } from './tokenizer-config.js';
 import type { TokenizerConfig } from './tokenizer-config.js';
+import type { TokenBytes } from './token-bytes.js';
+import type { TokenDecoder } from './token-decoder.js';
 import { parseTokenizer } from './tokenizer-file.js';
 import type { AddedToken, TokenizerFile } from './tokenizer-file.js';
-import { requireOneRuntime } from './one-runtime.js';
+import { unigramModel } from './unigram.js';
+import { checkVisibleTokens } from './tokenizer-parts.js';
 
 /**
  * Whether a model is asked in a user's turn of its chat template. `auto`: where the text is meant to be said and the model has a template;
@@ -21,14 +24,15 @@ import { requireOneRuntime } from './one-runtime.js';
 export const CHAT_SETTINGS = ['auto', 'always', 'never'] as const;
 export type ChatSetting = (typeof CHAT_SETTINGS)[number];
 
-/** Llama 3's templates write today's date unless given one, and the same prompt must have the same tokens tomorrow. */
-const TEMPLATE_VALUES = { date_string: '26 Jul 2024' };
-
 /** A text that every tokenizer can be tried on. */
 const TRIAL = 'a B\n 1';
 
+/** What transformers.js does its work by: ids and tokens of texts, without the clean-up and the chat templates around it. */
+type LibraryTokenizer = PreTrainedTokenizer['_tokenizer'];
+
 interface Parts {
-  readonly tokenizer: PreTrainedTokenizer;
+  readonly tokenizer: LibraryTokenizer;
+  readonly chat: ChatTemplate | UserError | null;
   readonly special: SpecialTexts;
   readonly control: readonly AddedToken[];
   readonly file: TokenizerFile;
@@ -36,11 +40,16 @@ interface Parts {
 }
 
 export class Tokenizer {
-  readonly #tokenizer: PreTrainedTokenizer;
+  readonly #tokenizer: LibraryTokenizer;
+  /** The model's chat template, or what in it cannot be filled in. */
+  readonly #chat: ChatTemplate | UserError | null;
   readonly #special: SpecialTexts;
   readonly #isToken: (id: number) => boolean;
   readonly #decoder: TokenDecoder;
+  readonly #bytesOf: TokenBytes;
   #tokenBytes: readonly (Uint8Array | null)[] | null = null;
+  /** Tokens without a text. */
+  readonly #hasNoText: ReadonlySet<number>;
   /** Text → id, of the tokens that are no text. */
   readonly #control: ReadonlyMap<string, number>;
   /** One more than the largest token id. */
@@ -53,17 +62,22 @@ export class Tokenizer {
   /** Texts of the special tokens, and of others that end a text or a turn, of more than one character. */
   readonly specialTexts: readonly string[];
 
-  private constructor({ tokenizer, special, control, file, ends }: Parts) {
+  private constructor({ tokenizer, chat, special, control, file, ends }: Parts) {
     this.#tokenizer = tokenizer;
+    this.#chat = chat;
     this.#special = special;
     this.#isToken = file.isToken;
-    this.#decoder = file.json.decoder as TokenDecoder;
+    this.#decoder = file.decode;
+    this.#bytesOf = file.bytesOf;
+    this.#hasNoText = new Set(file.json.added_tokens.filter((token) => token.special).map(({ id }) => id));
     this.#control = new Map(control.map(({ content, id }) => [content, id]));
     this.vocabulary = file.largestId + 1;
     this.prefix = file.prefix;
     this.eos = ends[0];
     this.ends = ends;
-    this.specialTexts = control.map(({ content }) => content).filter(({ length }) => length > 1);
+    const isEnd = new Set(ends);
+    const ending = control.filter((token) => token.special || isEnd.has(token.id));
+    this.specialTexts = ending.map(({ content }) => content).filter(({ length }) => length > 1);
   }
 
   /** @throws UserError naming the file that is missing or unusable. */
@@ -74,33 +88,39 @@ export class Tokenizer {
     const config = readTokenizerConfig(path);
     const file = parseTokenizer(content, name, config);
     const ends = endsOf(path, config, file);
-    const isEnd = new Set(ends);
-    const control = file.json.added_tokens.filter((token) => token.special || isEnd.has(token.id));
+    const template = templateOf(path, config);
+    const chat = template === null ? null : openTemplate(template, config);
+    const isControl = controlRule(ends, template, chat);
+    const control = file.json.added_tokens.filter(isControl);
     const special = new SpecialTexts(control);
-    const eosText = config.named.eos_token ?? file.textOf(ends[0]);
-    const settings = {
-      ...config.settings,
-      ...Object.fromEntries(NAMED_TOKENS.map((token) => [token, config.named[token] ?? null])),
-      eos_token: eosText ?? null,
-      // The library would leave these out of texts even where tokenizer.json calls them no special tokens.
-      additional_special_tokens: [],
-    };
     // Loaded here, because loading it takes as long as everything else that a command starts with.
     requireOneRuntime();
     const { PreTrainedTokenizer } = await import('@huggingface/transformers');
-    let tokenizer: PreTrainedTokenizer;
+    let tokenizer: LibraryTokenizer;
     try {
-      tokenizer = new PreTrainedTokenizer(special.hide(file.json), settings);
+      // Without settings: the library would change texts by them, transformers does not.
+      const hiding = special.hide(file.json);
+      ({ _tokenizer: tokenizer } = new PreTrainedTokenizer(hiding, {}));
+      const { vocab, unk_id: unknown } = hiding.model;
+      if (Array.isArray(vocab)) {
+        const scored = vocab as readonly (readonly [string, number])[];
+        const segment = unigramModel(scored, typeof unknown === 'number' ? scored[unknown]![0] : null);
+        tokenizer.model.encode = (pieces: string[]) => pieces.flatMap(segment);
+      }
       // Parts that are malformed often fail only when they are used.
-      const ids = tokenizer.encode(TRIAL, { add_special_tokens: false }).filter(file.isToken);
-      if (ids.length > 0) tokenizer.decode(ids, { skip_special_tokens: true });
+      tokenizer.encode(TRIAL, { add_special_tokens: false });
     } catch (cause) {
       const why = inOneLine((cause as Error).message);
       throw new UserError(`${path}: the tokenizer cannot be loaded: ${why}`, { cause });
     }
-    const template = join(path, 'chat_template.jinja');
-    if (existsSync(template)) tokenizer.chat_template = readFileSync(template, 'utf8');
-    return new Tokenizer({ tokenizer, special, control, file, ends });
+    const { normalizer } = tokenizer;
+    const hidden = new Set(control);
+    const visible = file.json.added_tokens.filter((token) => !hidden.has(token));
+    const normalize = normalizer && ((text: string) => normalizer.normalize(text));
+    checkVisibleTokens(visible, normalize, file.json.pre_tokenizer, (what) => {
+      throw new UserError(`${name}: ${what}`);
+    });
+    return new Tokenizer({ tokenizer, chat, special, control, file, ends });
   }
 
   /**
@@ -109,9 +129,9 @@ export class Tokenizer {
    */
   encode(text: string): number[] {
     if (!text) return [];
-    const ids = this.#tokenizer.encode(text, { add_special_tokens: false });
+    const { ids }: { ids: number[] } = this.#tokenizer.encode(text, { add_special_tokens: false });
     // A model of words without an unknown one has no id for others.
-    const nothing = ids.findIndex((id) => (id as number | undefined) === undefined);
+    const nothing = (ids as (number | undefined)[]).indexOf(undefined);
     if (nothing < 0) return ids;
     throw new UserError(
       `the tokenizer has no token for a part of ${quoted(text)}, and no unk_token: take another tokenizer`,
@@ -125,8 +145,7 @@ export class Tokenizer {
 
   /** Whether the model has a chat template. */
   get hasChat(): boolean {
-    const template = this.#tokenizer.chat_template as unknown;
-    return template !== null && template !== undefined;
+    return this.#chat !== null;
   }
 
   /**
@@ -134,22 +153,10 @@ export class Tokenizer {
    * lets it be used, else the prompt. @throws UserError when there must be a template and is none, or it cannot be filled in.
    */
   question(text: string, chat: ChatSetting): number[] {
-    if (chat === 'never' || (chat === 'auto' && !this.hasChat)) return this.prompt(text);
-    if (!this.hasChat) throw new UserError('the model has no chat template to be asked by; set chat: never');
-    const turns = [{ role: 'user', content: this.#special.markText(text) }];
-    let filled: string;
-    try {
-      filled = this.#tokenizer.apply_chat_template<false>(turns, {
-        tokenize: false,
-        add_generation_prompt: true,
-        ...TEMPLATE_VALUES,
-      });
-    } catch (cause) {
-      throw new UserError(
-        `the model's chat template cannot be filled in: ${inOneLine((cause as Error).message)}; set chat: never to do without`,
-        { cause },
-      );
-    }
+    if (chat === 'never' || (chat === 'auto' && this.#chat === null)) return this.prompt(text);
+    if (this.#chat === null) throw new UserError('the model has no chat template to be asked by; set chat: never');
+    if (this.#chat instanceof UserError) throw this.#chat;
+    const filled = this.#chat.render([{ role: 'user', content: this.#special.markText(text) }]);
     return this.encode(this.#special.aliasTokens(filled));
   }
 
@@ -160,28 +167,21 @@ export class Tokenizer {
 
   /** What each token adds to a text, by its id; null for one that adds nothing. */
   tokenBytes(): readonly (Uint8Array | null)[] {
-    if (this.#tokenBytes !== null) return this.#tokenBytes;
-    const bytesOf = tokenBytes(this.#decoder);
     const control = new Set(this.#control.values());
-    const bytes = Array<Uint8Array | null>(this.vocabulary).fill(null);
-    for (const [token, id] of this.#tokenizer.get_vocab()) if (!control.has(id)) bytes[id] = bytesOf(token);
-    return (this.#tokenBytes = bytes);
+    return (this.#tokenBytes ??= Array.from({ length: this.vocabulary }, (_, id) =>
+      control.has(id) || !this.#isToken(id) ? null : this.#bytesOf(this.#tokenizer.id_to_token(id)!),
+    ));
   }
 
   /** The text of token ids; special tokens have none, and neither have ids of which the tokenizer knows nothing. */
   decode(ids: readonly number[]): string {
-    const known = ids.filter(this.#isToken);
-    if (known.length === 0) return '';
-    const text = this.#tokenizer.decode(known, { skip_special_tokens: true, clean_up_tokenization_spaces: false });
-    return this.#special.reveal(text);
+    return this.show(ids.filter((id) => !this.#hasNoText.has(id)));
   }
 
   /** Token ids as a model gets them, for people: special tokens by their names. */
   show(ids: readonly number[]): string {
-    const known = ids.filter(this.#isToken);
-    if (known.length === 0) return '';
-    const text = this.#tokenizer.decode(known, { skip_special_tokens: false, clean_up_tokenization_spaces: false });
-    return this.#special.reveal(text);
+    const tokens = ids.filter(this.#isToken).map((id) => this.#tokenizer.id_to_token(id)!);
+    return this.#special.reveal(this.#decoder(tokens).join(''));
   }
 }
 
@@ -201,3 +201,56 @@ function endsOf(folder: string, { named }: TokenizerConfig, file: TokenizerFile)
   }
   return [first, ...others];
 }
+
+/** The template that a model is asked by; null where it has none. */
+function templateOf(folder: string, { settings }: TokenizerConfig): string | null {
+  const file = join(folder, 'chat_template.jinja');
+  if (existsSync(file)) return readFileSync(file, 'utf8');
+  const { chat_template: template } = settings;
+  if (typeof template === 'string') return template;
+  return template?.find(({ name }) => name === 'default')?.template ?? null;
+}
+
+function openTemplate(template: string, { named, settings }: TokenizerConfig): ChatTemplate | UserError {
+  if (settings['split_special_tokens'] === true)
+    return new UserError(
+      'split_special_tokens of tokenizer_config.json, with a chat template: its tokens would be texts; set chat: never',
+    );
+  try {
+    return new ChatTemplate(template, named);
+  } catch (error) {
+    if (error instanceof UserError) return error;
+    throw error;
+  }
+}
+
+/** Turns in which a template writes all that it has to write. */
+const ROLES = [['user'], ['system', 'user', 'assistant', 'user']];
+
+/**
+ * Which added tokens are control tokens: those that the tokenizer calls special, those that end a text or a turn, and those that the chat
+ * template writes, be they special or not, or a text could forge a turn.
+ */
+function controlRule(
+  ends: readonly number[],
+  template: string | null,
+  chat: ChatTemplate | UserError | null,
+): (token: AddedToken) => boolean {
+  const isEnd = new Set(ends);
+  const written = [template ?? ''];
+  const filled = chat instanceof ChatTemplate ? chat : null;
+  for (const roles of ROLES) {
+    try {
+      if (filled) written.push(filled.render(roles.map((role) => ({ role, content: '' }))));
+    } catch (error) {
+      // Many templates take no such turns.
+      if (!(error instanceof UserError)) throw error;
+    }
+  }
+  const isMarker = ({ content }: AddedToken): boolean =>
+    MARKER.test(content) && written.some((text) => text.includes(content));
+  return (token) => token.special || isEnd.has(token.id) || isMarker(token);
+}
+
+/** A token in brackets of some kind: white space and words that a tokenizer adds are text. */
+const MARKER = /^[\p{P}\p{S}].*[\p{P}\p{S}]$/su;

@@ -1,13 +1,13 @@
 /** The arms of a configuration: one generator each, told apart by what its training rewards. */
 import * as z from 'zod';
+import { modelSchema } from './model-setting.js';
 import { overrideTrain, trainOverridesSchema } from './train-config.js';
 import type { TrainSettings } from './train-config.js';
 
-const policy = z
-  .string()
+const policy = modelSchema
   .optional()
   .describe(
-    'Checkpoint folder of this arm’s own generator, which may be of another family with another tokenizer; models.policy where it is not given. Probe and reference stay.',
+    'This arm’s own generator, named as models.policy is, which may be of another family with another tokenizer; models.policy where it is not given. Probe and reference stay.',
   );
 
 const crowdingSchema = z

@@ -1,7 +1,7 @@
 /** Where a run keeps its training checkpoints, and what an arm's generator is once trained. */
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
-import { readAdapter } from '../lm/adapter.js';
+import { readAdapter } from '../lm/adapter-folder.js';
 import type { Adapter } from '../lm/adapter.js';
 import type { TrainerState } from '../lm/trainer.js';
 import { ADAPTER_FILE, readTrainingCheckpoint } from '../rl/checkpoint.js';

@@ -9,6 +9,7 @@ import { loadSettings } from './config-file.js';
 import type { GivenOverride } from './config-file.js';
 import { configSchema } from './config.js';
 import type { Config } from './config.js';
+import { nameOf } from './model-setting.js';
 
 const seedsSchema = z
   .array(z.int().min(0))
@@ -74,7 +75,7 @@ const comparisonSchema = configSchema
   .superRefine(({ arms }, context) => {
     for (const [name, arm] of Object.entries(arms)) {
       if (baseOf(arms, arm) !== undefined) continue;
-      const what = arm.policy === undefined ? "the run's own policy" : `the policy ${arm.policy}`;
+      const what = arm.policy === undefined ? "the run's own policy" : `the policy ${nameOf(arm.policy)}`;
       context.addIssue({
         code: 'custom',
         path: ['arms', name],
@@ -124,14 +125,14 @@ export function armSetups(arms: Config['arms']): ArmSetup[] {
   return Object.entries(arms).map(([name, arm]) => ({
     name,
     reward: arm.reward,
-    policy: arm.policy ?? null,
+    policy: arm.policy === undefined ? null : nameOf(arm.policy),
     base: baseOf(arms, arm)!,
     variation: variationOf(arm),
   }));
 }
 
 function baseOf(arms: Config['arms'], { policy }: Pick<Arm, 'policy'>): string | undefined {
-  return Object.entries(arms).find(([, arm]) => arm.reward === 'none' && arm.policy === policy)?.[0];
+  return Object.entries(arms).find(([, arm]) => arm.reward === 'none' && isSame(arm.policy, policy))?.[0];
 }
 
 /** How an arm differs from the plain one of its reward, in words. */
@@ -146,4 +147,8 @@ function variationOf(arm: Arm): string[] {
     words.push(`${key} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`);
   }
   return words;
+}
+
+function isSame(a: Arm['policy'], b: Arm['policy']): boolean {
+  return a === b || (a !== undefined && b !== undefined && nameOf(a) === nameOf(b));
 }

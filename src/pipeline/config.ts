@@ -8,6 +8,7 @@ import { DTYPE_SETTINGS } from '../onnx/compute-type.js';
 import { typeRefusal } from '../onnx/provider-types.js';
 import { PROVIDER_SETTINGS } from '../onnx/providers.js';
 import { penaltyProblem } from '../reward/gate.js';
+import { modelSchema } from './model-setting.js';
 import { armSchema, armTrain, isTrained, needsLabels, smallestReward } from './arm-config.js';
 import type { RewardedArm } from './arm-config.js';
 import { ENGINE_MEMORY } from './memory-size.js';
@@ -36,9 +37,8 @@ const featureSchema = z.strictObject({
   pooling: z.enum(POOLINGS).describe(`Which of a text’s states: ${POOLING_MEANING}.`),
 });
 
-/** A model: a checkpoint folder, or one of the Hugging Face hub that has been pulled. */
-const modelSetting = (what: string) => z.string().min(1).describe(modelMeaning(what));
-const modelMeaning = (what: string) => `Checkpoint folder or hub id (org/name, org/name@revision) of ${what}`;
+const modelMeaning = (what: string) =>
+  `Checkpoint folder or hub id (org/name, org/name@revision) of ${what} Or \`{ base, adapter }\`: one of these and the PEFT folder of a LoRA adapter for it.`;
 
 export const configSchema = z
   .strictObject({
@@ -90,14 +90,9 @@ export const configSchema = z
       })
       .prefault({}),
     models: z.strictObject({
-      policy: modelSetting('the generator that is trained.'),
-      reference: modelSetting('the frozen model whose hidden states the probe reads.'),
-      solver: z
-        .string()
-        .min(1)
-        .nullable()
-        .default(null)
-        .describe(modelMeaning('the solver; null with solver.endpoint.')),
+      policy: modelSchema.describe(modelMeaning('the generator that is trained.')),
+      reference: modelSchema.describe(modelMeaning('the frozen model whose hidden states the probe reads.')),
+      solver: modelSchema.nullable().default(null).describe(modelMeaning('the solver; null with solver.endpoint.')),
     }),
     domain: codeDomainSchema,
     band: bandSchema.default({ min: 1, max: 3, of: 8 }).describe('The target band, in counts of passed attempts.'),

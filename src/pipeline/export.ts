@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync } from 'n
 import { renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
-import { readAdapter, writeAdapter } from '../lm/adapter.js';
+import { modelHash, readAdapter, writeAdapter } from '../lm/adapter-folder.js';
 import { checkpointHash, openCheckpoint } from '../lm/checkpoint.js';
 import { hubNameOf } from '../lm/hub/cache.js';
 import { writeMergedWeights } from '../lm/merge.js';
@@ -14,9 +14,8 @@ import { withStoreErrors } from '../store/sqlite-errors.js';
 import { RunStore } from '../store/store.js';
 import { verifiedCheckpoint } from './checkpoints.js';
 import type { Config } from './config.js';
-import { policySetting } from './model-folders.js';
+import { placeOf, policySetting } from './model-folders.js';
 import type { ModelHashes } from './model-folders.js';
-import { findModel } from './models.js';
 import { evaluatedCheckpoint } from './training-end.js';
 
 /** What a checkpoint has beside its weights, as far as the base has it. */
@@ -130,9 +129,10 @@ function findCheckpoint(store: RunStore, run: Run, arm: string, step: number | u
 function basePolicy({ config }: Run, run: string, arm: string): string {
   const { models, arms, modelHashes, policyHashes } = config as unknown as Config & ModelHashes;
   const own = arms[arm]?.policy;
-  const folder = own === undefined ? findModel(models.policy, 'models.policy') : findModel(own, policySetting(arm));
+  const setting = own === undefined ? 'models.policy' : policySetting(arm);
+  const { folder, adapter } = placeOf(own ?? models.policy, setting);
   const begun = own === undefined ? modelHashes.policy : policyHashes[arm];
-  if (checkpointHash(folder) === begun) return folder;
+  if (modelHash(folder, adapter) === begun) return folder;
   throw new UserError(`${folder} is not the policy that ${run} was run with: its weights have changed`);
 }
 

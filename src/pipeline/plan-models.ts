@@ -13,6 +13,8 @@ import { Tokenizer } from '../lm/tokenizer.js';
 import type { Config } from './config.js';
 import { knownModel } from './known-models.js';
 import { policySetting } from './model-folders.js';
+import { baseOf } from './model-setting.js';
+import type { ModelSetting } from './model-setting.js';
 import { findModel } from './models.js';
 
 /** A model that a configuration names, in all the parts it plays. */
@@ -45,7 +47,8 @@ export async function planModels(
   settings: HubSettings = hubSettings(),
 ): Promise<PlannedModel[]> {
   const named = new Map<string, string[]>();
-  const add = (name: string | null | undefined, setting: string) => {
+  const add = (model: ModelSetting | null | undefined, setting: string) => {
+    const name = model ? baseOf(model) : null;
     if (name) named.set(name, [...(named.get(name) ?? []), setting]);
   };
   for (const role of ['policy', 'reference', 'solver'] as const) add(models[role], `models.${role}`);

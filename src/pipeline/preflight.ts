@@ -3,7 +3,10 @@ import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Domain } from '../domain/domain.js';
 import { UserError } from '../errors.js';
-import { factorShapes } from '../lm/adapter.js';
+import { readAdapter } from '../lm/adapter-folder.js';
+import { factorShapes, TARGET_MODULES, targetsOf } from '../lm/adapter.js';
+import type { Adapter, AdapterLayout } from '../lm/adapter.js';
+import type { DecoderConfig } from '../lm/config.js';
 import { modelName } from '../lm/hub/cache.js';
 import { openModelFiles } from '../lm/language-model.js';
 import type { ModelFiles } from '../lm/language-model.js';
@@ -26,7 +29,7 @@ import type { TrainSettings } from './train-config.js';
  * @throws UserError naming the file or the setting
  */
 export async function checkModels(config: Config): Promise<void> {
-  const { armPolicies, ...folders } = modelFolders(config);
+  const { armPolicies, adapters, ...folders } = modelFolders(config);
   const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
   const chat = { policy: chatOf(config.policy, domain), solver: chatOf(config.solver, domain) };
   checkStops(config, domain);
@@ -53,14 +56,24 @@ export async function checkModels(config: Config): Promise<void> {
     checkChat('policy', chat.policy, folder, own, `${policySetting(arm)}: `);
     checkSampling('policy', config.policy, promptTokens(own), folder, own, `${policySetting(arm)}: `);
   }
+  const adapterOn = await openAdapters(adapters, async (setting) => {
+    const roles: Readonly<Record<string, string | null>> = {
+      'models.policy': folders.policy,
+      'models.reference': folders.reference,
+      'models.solver': folders.solver,
+    };
+    const arm = [...armPolicies].find(([name]) => policySetting(name) === setting);
+    return (await open(setting, arm?.[1] ?? roles[setting]!)).config;
+  });
   for (const [arm, settings] of Object.entries(config.arms)) {
     if (!isTrained(settings)) continue;
-    const folder = armPolicies.get(arm) ?? folders.policy;
-    checkTargets(
-      armTrain(config.train, settings),
-      await open(policySetting(arm), folder),
-      targetsSetting(arm, settings),
-    );
+    const own = armPolicies.get(arm);
+    const setting = own === undefined ? 'models.policy' : policySetting(arm);
+    const train = armTrain(config.train, settings);
+    const adapter = adapterOn.get(setting);
+    const files = await open(policySetting(arm), own ?? folders.policy);
+    if (adapter) checkContinued(train, adapter.layout, files.config, setting);
+    else checkTargets(train, files, targetsSetting(arm, settings));
   }
   await checkMemory(config);
 }
@@ -73,6 +86,35 @@ async function openModel(setting: string, folder: string): Promise<ModelFiles> {
     const advice = 'give the folder of a whole checkpoint, or fetch it again';
     throw new UserError(`${setting}: ${cause.message}; ${advice}`, { cause });
   }
+}
+
+/** Setting → the adapter on the model that it names. @throws UserError for one that is damaged or another model's */
+async function openAdapters(
+  folders: Readonly<Record<string, string>>,
+  configOf: (setting: string) => Promise<DecoderConfig>,
+): Promise<Map<string, Adapter>> {
+  const adapters = new Map<string, Adapter>();
+  for (const [setting, folder] of Object.entries(folders)) {
+    try {
+      adapters.set(setting, readAdapter(folder, await configOf(setting)));
+    } catch (cause) {
+      if (!(cause instanceof UserError)) throw cause;
+      throw new UserError(`${setting}.adapter: ${cause.message}`, { cause });
+    }
+  }
+  return adapters;
+}
+
+/** An adapter that training goes on with has its own rank and modules: the settings, by which all is planned, must say the same. */
+function checkContinued({ lora }: TrainSettings, layout: AdapterLayout, config: DecoderConfig, setting: string): void {
+  const targets = targetsOf(config, layout).join(', ');
+  const asked = new Set<string>(lora.targets);
+  const isSame = lora.rank === layout.rank && targets === TARGET_MODULES.filter((name) => asked.has(name)).join(', ');
+  if (isSame) return;
+  throw new UserError(
+    `train.lora: the adapter of ${setting}, which training goes on with, has rank ${layout.rank} and the targets ${targets}; ` +
+      `set train.lora.rank: ${layout.rank} and train.lora.targets: [${targets}] (alpha is the adapter's own, whatever is set)`,
+  );
 }
 
 /** Tokens of the longest prompt that a generator gets. */

@@ -10,7 +10,7 @@ import type { LogitScale } from '../reward/probe-reward.js';
 import type { Config } from './config.js';
 import { engineSettings, modelPassBytes } from './memory-budget.js';
 import { openSandbox } from './open-sandbox.js';
-import { findModel } from './models.js';
+import { placeOf } from './model-folders.js';
 import { findFile } from './paths.js';
 import type { ProgressFactory } from './progress.js';
 import { claimedInBand } from './probe-scores.js';
@@ -45,15 +45,13 @@ export function servedReward(
 export async function openRewardScorer(options: RewardScorerOptions) {
   const { config, reference: folder, progress } = options;
   const { probes: files, warnings } = findProbes(options.probes, config);
-  const referenceFolder = findModel(
-    folder ?? config.models.reference,
-    folder === undefined ? 'models.reference' : '--reference',
-  );
+  const { folder: referenceFolder, adapter } =
+    folder === undefined ? placeOf(config.models.reference, 'models.reference') : placeOf(folder, '--reference');
   const domain = createCodeDomain(config.domain, readTopicRules(findFile(config.domain.topics, 'domain.topics')));
   const bytes = modelPassBytes(config, referenceFolder, files.length);
   const engine = await EngineThread.start({ ...engineSettings(config.engine, bytes), model: referenceFolder });
   try {
-    const reference = await LanguageModel.open(engine, referenceFolder);
+    const reference = await LanguageModel.open(engine, referenceFolder, adapter);
     const probes = files.map(({ path }) => loadProbe(path, reference).probe);
     const sandbox = await openSandbox({ ...config.sandbox, limits: config.domain.limits }, progress);
     const scales = probes.map(({ scale }) => scale);

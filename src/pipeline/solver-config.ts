@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { CHAT_SETTINGS } from '../lm/tokenizer.js';
 import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
+import type { ModelSetting } from './model-setting.js';
 
 /** Of a request's fields those that settings give, or that must follow from the run. */
 const OWN_FIELDS = [
@@ -113,7 +114,7 @@ const OF_ENDPOINTS = ['model', 'apiKeyEnv', 'prices'] as const;
 /** What is wrong between the solver's settings and `models.solver`: the setting, and what to do. */
 export function solverProblems(
   solver: SolverConfig,
-  checkpoint: string | null,
+  checkpoint: ModelSetting | null,
 ): { readonly path: string[]; readonly message: string }[] {
   const { endpoint } = solver;
   if (endpoint === null) {

@@ -4,7 +4,7 @@
  */
 import { RunError, UserError } from '../errors.js';
 import { initialAdapter } from '../lm/adapter.js';
-import type { Adapter } from '../lm/adapter.js';
+import type { Adapter, AdapterLayout } from '../lm/adapter.js';
 import type { LanguageModel, TrainerThread } from '../lm/language-model.js';
 import { freshState } from '../lm/trainer.js';
 import type { TrainerState } from '../lm/trainer.js';
@@ -29,6 +29,7 @@ import { insertAttempted } from './attempts.js';
 import { checkpointedState, checkpointPath } from './checkpoints.js';
 import { outcomesInWords } from './invalid-outcomes.js';
 import { updateFits } from './memory-budget.js';
+import { baseOf } from './model-setting.js';
 import { isMiningStep, minedBy } from './mining.js';
 import type { MinedTotals } from './mining.js';
 import { propose } from './propose.js';
@@ -115,7 +116,8 @@ async function trainArm(workspace: Workspace, arm: string, settings: RewardedArm
     arm,
     train,
     policy,
-    trainer: await policy.train(train.lora, start),
+    layout: policy.adapter?.layout ?? train.lora,
+    trainer: await policy.train(policy.adapter?.layout ?? train.lora, start),
     reward: await openArmReward(workspace, arm, settings),
     crowding: await openArmCrowding(workspace, arm, settings, start.step),
     earlier: new Set(store.tasks({ phase: PHASE, arm, valid: true }).map((row) => row.rendered!)),
@@ -178,7 +180,7 @@ function report(progress: Progress, row: StepRow, train: TrainSettings, notes: s
   );
 }
 
-/** A fresh adapter's state, or that of the arm's last checkpoint. */
+/** The state of the generator's own adapter or of a fresh one, or that of the arm's last checkpoint. */
 async function startingPoint(
   workspace: Workspace,
   arm: string,
@@ -188,7 +190,9 @@ async function startingPoint(
   const { config, store } = workspace;
   const checkpoint = store.lastCheckpoint(arm);
   if (checkpoint) return checkpointedState(workspace, checkpoint);
-  return freshState(initialAdapter(policy.config, train.lora, deriveSeed(config.seed, `adapter ${arm}`, 0)).factors);
+  const { factors } =
+    policy.adapter ?? initialAdapter(policy.config, train.lora, deriveSeed(config.seed, `adapter ${arm}`, 0));
+  return freshState(factors);
 }
 
 interface StepContext {
@@ -196,6 +200,8 @@ interface StepContext {
   /** The train section as it is for the arm. */
   readonly train: TrainSettings;
   readonly policy: LanguageModel;
+  /** Of the adapter that is trained: the generator's own, else the settings'. */
+  readonly layout: AdapterLayout;
   readonly trainer: TrainerThread;
   readonly reward: ArmReward;
   readonly crowding: ArmCrowding | null;
@@ -205,8 +211,8 @@ interface StepContext {
 
 async function trainStep(workspace: Workspace, context: StepContext, step: number): Promise<StepRow> {
   const { config, store, domain } = workspace;
-  const { arm, train, policy, trainer, earlier } = context;
-  const adapter: Adapter = { layout: train.lora, factors: await trainer.values() };
+  const { arm, train, policy, layout, trainer, earlier } = context;
+  const adapter: Adapter = { layout, factors: await trainer.values() };
   const clock = stopwatch();
 
   let proposeSeconds = 0;
@@ -243,7 +249,7 @@ async function trainStep(workspace: Workspace, context: StepContext, step: numbe
   const scoreSeconds = clock();
 
   const rollouts = judged.map(({ prompt, completion }, i) => ({ prompt, ...completion, advantage: advantages[i]! }));
-  const fits = updateFits(config.engine, policy.config, train.lora, await workspace.passBytes());
+  const fits = updateFits(config.engine, policy.config, layout, await workspace.passBytes());
   const update = await updatePolicy(policy, trainer, rollouts, { ...updateSettings(train), fits });
   const updateSeconds = clock();
 
@@ -300,14 +306,14 @@ function updateSettings(train: TrainSettings): UpdateSettings {
 /** Write the files, then the row that names them; the state that this one replaces goes last. */
 function saveCheckpoint(
   { config, store }: Workspace,
-  { arm, train }: StepContext,
+  { arm, layout }: StepContext,
   step: number,
   state: TrainerState,
   last: number,
 ): void {
   const path = checkpointPath(arm, step);
   const folder = join(store.folder, path);
-  writeTrainingCheckpoint(folder, state, train.lora, config.arms[arm]!.policy ?? config.models.policy);
+  writeTrainingCheckpoint(folder, state, layout, baseOf(config.arms[arm]!.policy ?? config.models.policy));
   const sha256 = sha256OfFile(join(folder, ADAPTER_FILE));
   store.transaction(() => {
     store.insertCheckpoint({ arm, step, path, sha256 });

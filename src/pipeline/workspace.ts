@@ -15,7 +15,7 @@ import { RunStore } from '../store/store.js';
 import { chatOf } from './chat.js';
 import type { Config } from './config.js';
 import { engineSettings, passBytes } from './memory-budget.js';
-import { hashModels, modelFolders, requireSameModels } from './model-folders.js';
+import { hashModels, modelFolders, policySetting, requireSameModels } from './model-folders.js';
 import type { ModelFolders, ModelHashes } from './model-folders.js';
 import { openSandbox } from './open-sandbox.js';
 import { findFile } from './paths.js';
@@ -169,11 +169,13 @@ export class Workspace {
     return engine;
   }
 
-  #model(folder: string): Promise<LanguageModel> {
-    let model = this.#models.get(folder);
+  #model(folder: string, setting: string): Promise<LanguageModel> {
+    const adapter = this.#folders.adapters[setting] ?? null;
+    const key = JSON.stringify([folder, adapter]);
+    let model = this.#models.get(key);
     if (!model) {
-      model = this.#engineOfRun().then((engine) => LanguageModel.open(engine, folder));
-      this.#models.set(folder, model);
+      model = this.#engineOfRun().then((engine) => LanguageModel.open(engine, folder, adapter));
+      this.#models.set(key, model);
     }
     return model;
   }
@@ -181,10 +183,12 @@ export class Workspace {
   /** The generator of the run, or of an arm that has one of its own. */
   policy(arm?: string): Promise<LanguageModel> {
     const own = arm === undefined ? undefined : this.#folders.armPolicies.get(arm);
-    return this.#model(own ?? this.#folders.policy);
+    return own === undefined
+      ? this.#model(this.#folders.policy, 'models.policy')
+      : this.#model(own, policySetting(arm!));
   }
   reference(): Promise<LanguageModel> {
-    return this.#model(this.#folders.reference);
+    return this.#model(this.#folders.reference, 'models.reference');
   }
 
   /** @throws UserError when it is an endpoint that cannot be reached, refuses the key or does not serve the model */
@@ -196,8 +200,8 @@ export class Workspace {
     const endpoint = endpointSettings(this.config.solver);
     if (endpoint !== null) return this.#openEndpoint(endpoint);
     const { solver } = this.config;
-    const chat = chatOf(solver, this.domain);
-    return createLocalSolver(await this.#model(this.#folders.solver!), { ...solver, chat, end: this.domain.answerEnd });
+    const model = await this.#model(this.#folders.solver!, 'models.solver');
+    return createLocalSolver(model, { ...solver, chat: chatOf(solver, this.domain), end: this.domain.answerEnd });
   }
 
   async #openEndpoint(settings: EndpointSolverSettings): Promise<Solver> {

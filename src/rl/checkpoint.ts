@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../errors.js';
-import { writeAdapter } from '../lm/adapter.js';
+import { writeAdapter } from '../lm/adapter-folder.js';
 import type { AdapterLayout } from '../lm/adapter.js';
 import type { TrainerState } from '../lm/trainer.js';
 import { readTrainerState, writeTrainerState } from '../lm/trainer-state.js';

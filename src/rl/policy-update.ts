@@ -35,7 +35,7 @@ export interface UpdateReport {
 }
 
 /**
- * The reference of the KL term is the policy's own checkpoint without an adapter.
+ * The reference of the KL term is the policy as it was before training: its checkpoint, with the adapter that it was opened with.
  * @throws RunError when training has diverged
  */
 export async function updatePolicy(

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readAdapter } from '../lm/adapter.js';
+import { readAdapter } from '../lm/adapter-folder.js';
 import type { Adapter } from '../lm/adapter.js';
 import { openCheckpoint } from '../lm/checkpoint.js';
 import { Engine } from '../lm/engine.js';

@@ -168,13 +168,13 @@ function readSizes(metadata: Metadata, name: string): Sizes {
 }
 
 function nameOf(tensor: string, { modules }: Architecture): string | null {
-  const [, layer, inner, kind] = /^blk\.(\d{1,5})\.(\w+)\.(weight|bias)$/.exec(tensor) ?? [];
+  const [, layer, inner, kind] = /^blk\.(0|[1-9]\d{0,4})\.(\w+)\.(weight|bias)$/.exec(tensor) ?? [];
   if (layer === undefined) {
     const outer = /^(\w+)\.weight$/.exec(tensor)?.[1] ?? '';
     return Object.hasOwn(OUTER, outer) ? `${OUTER[outer]}.weight` : null;
   }
   const names = { ...MODULES, ...modules };
-  return Object.hasOwn(names, inner!) ? `model.layers.${Number(layer)}.${names[inner!]}.${kind}` : null;
+  return Object.hasOwn(names, inner!) ? `model.layers.${layer}.${names[inner!]}.${kind}` : null;
 }
 
 /** Layers of Gemma 3 27B, the one size whose queries are not scaled by the width of a head. */

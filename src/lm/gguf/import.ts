@@ -6,16 +6,19 @@ import { existsSync, readdirSync, renameSync, rmdirSync, rmSync, statfsSync } fr
 import { basename, dirname, join, resolve } from 'node:path';
 import { RunError, UserError } from '../../errors.js';
 import { makeFolder, syncFolder, writeFileAtomic } from '../../store/files.js';
+import { withStoreErrors } from '../../store/sqlite-errors.js';
 import { openCheckpoint } from '../checkpoint.js';
-import { parseConfig, weightShapes } from '../config.js';
+import { parameterCount, parseConfig, weightShapes } from '../config.js';
 import type { DecoderConfig } from '../config.js';
 import { narrow } from '../narrow.js';
 import { TensorWriter } from '../safetensors.js';
+import type { TensorType } from '../safetensors.js';
 import { Tokenizer } from '../tokenizer.js';
 import { WEIGHTS_FILE } from '../weight-files.js';
 import { readModel } from './architecture.js';
 import type { ImportedModel, ImportedWeight } from './architecture.js';
 import { readGguf } from './reader.js';
+import type { GgufFile } from './reader.js';
 import { readTokenizer } from './tokenizer.js';
 import { weightParts } from './weights.js';
 
@@ -51,51 +54,40 @@ export async function importGguf(path: string, { folder, dtype, onBytes }: Impor
   const file = readGguf(path);
   checkFree(target);
   const model = readModel(file);
-  const tokenizer = readTokenizer(file.metadata, String(file.metadata.text('general.architecture')));
-  const { tensor, torch } = STORED[dtype];
-  const text = `${JSON.stringify({ ...model.config, ...tokenizer.ids, torch_dtype: torch }, null, 2)}\n`;
-  const config = parseConfig(text, path);
+  const config = parseConfig(JSON.stringify(model.config), path);
   const weights = inOrder(path, model, config);
+  const tokenizer = readTokenizer(file.metadata, config);
   const shapes = new Map([...weights].map(([name, weight]) => [name, weight.tensor.shape]));
   const work = join(dirname(target), `.${basename(target)}.import`);
-  // What a killed import has left.
-  rmSync(work, { recursive: true, force: true });
-  makeFolder(work);
   try {
+    withStoreErrors(target, () => {
+      // What a killed import has left.
+      rmSync(work, { recursive: true, force: true });
+      makeFolder(work);
+    });
+    const { tensor, torch } = STORED[dtype];
     const writeJson = (name: string, value: unknown) =>
       writeFileAtomic(join(work, name), `${JSON.stringify(value, null, 1)}\n`);
-    writeFileAtomic(join(work, 'config.json'), text);
+    writeJson('config.json', { ...model.config, ...tokenizer.ids, torch_dtype: torch });
     writeJson('generation_config.json', tokenizer.ids);
     writeJson('tokenizer.json', tokenizer.tokenizer);
     writeJson('tokenizer_config.json', { ...tokenizer.config, model_max_length: config.maxPositions });
-    const vocabulary = await vocabularyOf(work, path);
-    if (vocabulary > config.vocabulary)
-      throw new UserError(`${path}: it has ${vocabulary} tokens and embeddings of ${config.vocabulary}`);
-    const writer = TensorWriter.create(join(work, WEIGHTS_FILE), shapes, tensor);
-    try {
-      checkRoom(target, writer.bytes);
-      for (const [name, { tensor: source, order }] of weights) {
-        for (const part of weightParts(file, source, order)) {
-          writer.write(narrow(part, tensor));
-          onBytes?.(writer.written, writer.bytes, name);
-        }
-      }
-      writer.finish();
-    } finally {
-      writer.close();
-    }
+    await openTokenizer(work, path);
+    const bytes = writeWeights(join(work, WEIGHTS_FILE), { file, weights, shapes, type: tensor, onBytes });
     openCheckpoint(work);
-    if (existsSync(target)) rmdirSync(target);
-    renameSync(work, target);
-    syncFolder(dirname(target));
+    withStoreErrors(target, () => {
+      if (existsSync(target)) rmdirSync(target);
+      renameSync(work, target);
+      syncFolder(dirname(target));
+    });
     return {
       file: path,
       folder: target,
       family: config.family,
-      parameters: [...shapes.values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0),
+      parameters: parameterCount(config),
       quantised: countTypes(weights),
       dtype,
-      bytes: writer.bytes,
+      bytes,
       hasChat: tokenizer.hasChat,
     };
   } finally {
@@ -103,10 +95,36 @@ export async function importGguf(path: string, { folder, dtype, onBytes }: Impor
   }
 }
 
-/** One more than the largest token id of the tokenizer that is written in a folder. @throws UserError in words for the file it was read from */
-async function vocabularyOf(folder: string, path: string): Promise<number> {
+interface WeightsToWrite {
+  readonly file: GgufFile;
+  readonly weights: ReadonlyMap<string, ImportedWeight>;
+  readonly shapes: ReadonlyMap<string, readonly number[]>;
+  readonly type: TensorType;
+  readonly onBytes: ImportSettings['onBytes'];
+}
+
+/** @returns bytes of all weights */
+function writeWeights(path: string, { file, weights, shapes, type, onBytes }: WeightsToWrite): number {
+  const writer = TensorWriter.create(path, shapes, type);
   try {
-    return (await Tokenizer.open(folder)).vocabulary;
+    checkRoom(dirname(dirname(path)), writer.bytes);
+    for (const [name, { tensor, order }] of weights) {
+      for (const part of weightParts(file, tensor, order)) {
+        writer.write(narrow(part, type));
+        onBytes?.(writer.written, writer.bytes, name);
+      }
+    }
+    writer.finish();
+    return writer.bytes;
+  } finally {
+    writer.close();
+  }
+}
+
+/** Whether the tokenizer that is written in a folder can be used. @throws UserError in words for the file that it was read from */
+async function openTokenizer(folder: string, path: string): Promise<void> {
+  try {
+    await Tokenizer.open(folder);
   } catch (cause) {
     if (!(cause instanceof UserError)) throw cause;
     throw new UserError(`${path}: its tokenizer cannot be used: ${cause.message.replaceAll(`${folder}/`, '')}`, {
@@ -127,12 +145,12 @@ function checkFree(target: string): void {
   if (files.length > 0) throw new UserError(`${target} is not empty; give another --out`);
 }
 
-function checkRoom(target: string, needed: number): void {
-  const { bavail, bsize } = statfsSync(dirname(target));
+function checkRoom(folder: string, needed: number): void {
+  const { bavail, bsize } = statfsSync(folder);
   if (needed <= bavail * bsize) return;
   const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
   throw new RunError(
-    `the weights take ${gigabytes(needed)} and ${dirname(target)} has ${gigabytes(bavail * bsize)} left; free some, or give another --out`,
+    `the weights take ${gigabytes(needed)} and ${folder} has ${gigabytes(bavail * bsize)} left; free some, or give another --out`,
   );
 }
 

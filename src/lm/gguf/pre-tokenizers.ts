@@ -19,16 +19,13 @@ const cut = (pattern: string) => ({
   invert: false,
 });
 
-/** Bytes as letters; `cuts` splits GPT-2's words before. */
-export const byteLevel = (cuts: boolean) => ({
-  type: 'ByteLevel',
-  add_prefix_space: false,
-  trim_offsets: true,
-  use_regex: cuts,
-});
+/** Bytes as letters; what is cut has been cut before. */
+export const BYTE_LEVEL = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false };
 
 const CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 const SPACES = '\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
+/** ByteLevel's own, given as a pattern: its built-in one in transformers.js takes a byte order mark for white space. */
+const GPT2_WORDS = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 /** Words, numbers of so many digits, signs with the line breaks behind them, and spaces. */
 const words = (digits: string): string =>
   `${CONTRACTIONS}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${SPACES}`;
@@ -39,22 +36,21 @@ const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]';
 const casedWords = (digits: string, ending: string): string =>
   `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${ending}|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${ending}|\\p{N}${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${SPACES}`;
 
-const split = (pattern: string): PreTokenizer => ({
+const split = (...patterns: readonly string[]): PreTokenizer => ({
   normalizer: null,
-  steps: [cut(pattern), byteLevel(false)],
+  steps: [...patterns.map(cut), BYTE_LEVEL],
   ignoreMerges: false,
   begins: false,
 });
 
-const GPT2: PreTokenizer = { normalizer: null, steps: [byteLevel(true)], ignoreMerges: false, begins: false };
 const LLAMA3: PreTokenizer = { ...split(words('{1,3}')), ignoreMerges: true, begins: true };
 const QWEN2 = split(words(''));
 
 /** By the names in the files. */
 export const PRE_TOKENIZERS: ReadonlyMap<string, PreTokenizer> = new Map([
-  ['gpt-2', GPT2],
+  ['gpt-2', split(GPT2_WORDS)],
   // Digits one by one: not as the step `Digits`, of which transformers.js knows those of ASCII alone.
-  ['smollm', { ...GPT2, steps: [cut('\\p{N}'), byteLevel(true)] }],
+  ['smollm', split('\\p{N}', GPT2_WORDS)],
   ['llama-bpe', LLAMA3],
   ['llama-v3', LLAMA3],
   ['llama3', LLAMA3],

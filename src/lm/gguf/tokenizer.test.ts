@@ -4,12 +4,18 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../tests/tiny-checkpoint.js';
+import type { FamilyName } from '../families.js';
 import { Tokenizer } from '../tokenizer.js';
 import { Metadata } from './metadata.js';
 import type { MetadataValue } from './metadata.js';
 import { readTokenizer } from './tokenizer.js';
 
 const require = createRequire(import.meta.url);
+/** Made by `scripts/fixtures/special_texts.py`. */
+const PEER = JSON.parse(readFileSync(new URL('../fixtures/special-texts.json', import.meta.url), 'utf8')) as Record<
+  'llama3_1' | 'qwen3' | 'gptoss',
+  readonly (readonly [text: string, ids: readonly number[]])[]
+>;
 const TEXTS = [
   'def f(x):\n    return x[:-1] + [1234567, 0.5e3]',
   "it's  we'LL  DON'T\r\n\r\n  \t indented\u00A0text   ",
@@ -17,6 +23,8 @@ const TEXTS = [
   'e\u0301 é ﬁ Å 😀👩‍👩‍👧 İstanbul',
   '<|im_start|>user a/b//c \n\n\n end',
 ];
+/** As many embeddings as any of these has tokens. */
+const MODEL = { family: 'llama', vocabulary: 300_000 } as const;
 const TYPES = { normal: 1, unknown: 2, control: 3, userDefined: 4, byte: 6 };
 
 interface TokenizerJson {
@@ -27,11 +35,11 @@ interface TokenizerJson {
   };
 }
 
-async function open(values: Readonly<Record<string, MetadataValue>>, architecture = 'llama'): Promise<Tokenizer> {
-  const { tokenizer, config } = readTokenizer(
-    new Metadata('model.gguf', new Map(Object.entries(values))),
-    architecture,
-  );
+async function open(values: Readonly<Record<string, MetadataValue>>, family: FamilyName = 'llama'): Promise<Tokenizer> {
+  const { tokenizer, config } = readTokenizer(new Metadata('model.gguf', new Map(Object.entries(values))), {
+    ...MODEL,
+    family,
+  });
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer));
   writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(config));
@@ -62,6 +70,8 @@ describe('byte pairs', () => {
       'tokenizer.ggml.eos_token_id': filled.indexOf(end),
       ...(begin === null ? {} : { 'tokenizer.ggml.bos_token_id': filled.indexOf(begin) }),
     });
+    // The tokenizers library's own ids.
+    for (const [text, ids] of PEER[name]) expect(ours.encode(text), text).toEqual(ids);
     const released = await Tokenizer.open(dirname(file));
     for (const text of TEXTS) {
       expect(ours.encode(text), text).toEqual(released.encode(text));
@@ -70,6 +80,30 @@ describe('byte pairs', () => {
     expect(ours.prefix).toEqual(begin === null ? [] : [filled.indexOf(begin)]);
     expect(ours.eos).toBe(filled.indexOf(end));
     expect(ours.specialTexts).toContain(end);
+  });
+});
+
+describe('GPT-2’s words', () => {
+  const TOKENS = ['<|endoftext|>', 'Ġ', 'ï', '»', '¿', '1', '2', 'Ù', '¤', '¥', 'ĠĠ', 'Ġï', '12', 'Ù¤'];
+  const ids = (...tokens: string[]) => tokens.map((token) => TOKENS.indexOf(token));
+  const opened = (pre: string) =>
+    open({
+      'tokenizer.ggml.model': 'gpt2',
+      'tokenizer.ggml.pre': pre,
+      'tokenizer.ggml.tokens': TOKENS,
+      'tokenizer.ggml.merges': ['Ġ Ġ', 'Ġ ï', '1 2', 'Ù ¤'],
+      'tokenizer.ggml.eos_token_id': 0,
+    });
+
+  it('take a byte order mark for a sign, before which the last of two spaces stands', async () => {
+    for (const pre of ['gpt-2', 'smollm'])
+      expect((await opened(pre)).encode('  \u{FEFF}')).toEqual(ids('Ġ', 'Ġï', '»', '¿'));
+  });
+
+  it('have their digits one by one in SmolLM2, of any script', async () => {
+    expect((await opened('gpt-2')).encode('12')).toEqual(ids('12'));
+    expect((await opened('smollm')).encode('12')).toEqual(ids('1', '2'));
+    expect((await opened('smollm')).encode('٤٥')).toEqual(ids('Ù¤', 'Ù', '¥'));
   });
 });
 
@@ -98,12 +132,24 @@ describe('pieces', () => {
   });
 
   it('of Gemma are merged by their order, runs of spaces too, and may begin with a byte order mark', async () => {
-    const tokenizer = await open({ ...values, 'tokenizer.ggml.add_space_prefix': false }, 'gemma3');
+    const tokenizer = await open({ ...values, 'tokenizer.ggml.add_space_prefix': false }, 'gemma3_text');
     // The earlier token is merged first: two spaces, then ▁a; by the scores it would be ab.
     expect(tokenizer.encode(' ab')).toEqual([id('▁ab')]);
     expect(tokenizer.encode('b  ab')).toEqual([id('b'), id('  '), id('ab')]);
     expect(tokenizer.encode('\u{FEFF}a')).toEqual([id('\u{FEFF}a')]);
     expect(tokenizer.decode([id('\u{FEFF}a')])).toBe('\u{FEFF}a');
+  });
+
+  it('of Phi-3 take up the spaces behind a special token', () => {
+    const stripped = (family: FamilyName) => {
+      const { tokenizer } = readTokenizer(new Metadata('x', new Map<string, MetadataValue>(Object.entries(values))), {
+        ...MODEL,
+        family,
+      });
+      return (tokenizer['added_tokens'] as { rstrip: boolean }[]).map(({ rstrip }) => rstrip);
+    };
+    expect(stripped('phi3')).toEqual([false, false, true]);
+    expect(stripped('llama')).toEqual([false, false, false]);
   });
 
   it('of a file that says so begin with no token, and end with one', () => {
@@ -113,14 +159,14 @@ describe('pieces', () => {
         Object.entries({ ...values, 'tokenizer.ggml.add_bos_token': false, 'tokenizer.ggml.add_eos_token': true }),
       ),
     );
-    expect(readTokenizer(metadata, 'llama').tokenizer['post_processor']).toMatchObject({
+    expect(readTokenizer(metadata, MODEL).tokenizer['post_processor']).toMatchObject({
       single: [{ Sequence: { id: 'A' } }, { SpecialToken: { id: '</s>' } }],
     });
   });
 
   it('keep the chat template, and others by their names', () => {
     const read = (more: Record<string, MetadataValue>) =>
-      readTokenizer(new Metadata('x', new Map<string, MetadataValue>(Object.entries({ ...values, ...more }))), 'llama');
+      readTokenizer(new Metadata('x', new Map<string, MetadataValue>(Object.entries({ ...values, ...more }))), MODEL);
     expect(read({ 'tokenizer.chat_template': '{{ messages }}' }).config).toMatchObject({
       chat_template: '{{ messages }}',
     });
@@ -138,7 +184,7 @@ describe('pieces', () => {
 
   it('are refused by name where they do not fit', () => {
     const read = (more: Record<string, MetadataValue>) => () =>
-      readTokenizer(new Metadata('x', new Map<string, MetadataValue>(Object.entries({ ...values, ...more }))), 'llama');
+      readTokenizer(new Metadata('x', new Map<string, MetadataValue>(Object.entries({ ...values, ...more }))), MODEL);
     expect(read({ 'tokenizer.ggml.scores': [1, 2] })).toThrow(`it has ${PIECES.length} tokens and the scores of 2`);
     expect(read({ 'tokenizer.ggml.tokens': PIECES.with(5, 'a') })).toThrow('two of its tokens have one text');
     expect(read({ 'tokenizer.ggml.bos_token_id': 999 })).toThrow('its tokenizer.ggml.bos_token_id is 999');

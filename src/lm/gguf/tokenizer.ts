@@ -1,7 +1,8 @@
 /** The tokenizer of a GGUF file as a Hugging Face checkpoint's `tokenizer.json` and `tokenizer_config.json`. */
 import { inOneLine } from '../../errors.js';
+import type { DecoderConfig } from '../config.js';
 import type { Metadata } from './metadata.js';
-import { byteLevel, PRE_TOKENIZERS } from './pre-tokenizers.js';
+import { BYTE_LEVEL, PRE_TOKENIZERS } from './pre-tokenizers.js';
 
 /** `tokenizer.ggml.token_type`. */
 const UNKNOWN = 2;
@@ -40,11 +41,16 @@ interface Vocabulary {
   readonly kinds: readonly number[];
 }
 
-/** @param architecture of the model. @throws UserError naming what is not known or is missing */
-export function readTokenizer(metadata: Metadata, architecture: string): ImportedTokenizer {
+/** @param model it is of. @throws UserError naming what is not known or is missing */
+export function readTokenizer(
+  metadata: Metadata,
+  { family, vocabulary: embeddings }: Pick<DecoderConfig, 'family' | 'vocabulary'>,
+): ImportedTokenizer {
   const key = (rest: string) => `tokenizer.ggml.${rest}`;
   const model = metadata.required(metadata.text(key('model')), key('model'));
   const tokens = metadata.required(metadata.texts(key('tokens')), key('tokens'));
+  // First, as their number bounds all that is made of them.
+  if (tokens.length > embeddings) metadata.refuse(`it has ${tokens.length} tokens and embeddings of ${embeddings}`);
   const kinds = metadata.numbers(key('token_type')) ?? [];
   if (kinds.length > 0 && kinds.length !== tokens.length)
     metadata.refuse(`it has ${tokens.length} tokens and the types of ${kinds.length}`);
@@ -52,8 +58,9 @@ export function readTokenizer(metadata: Metadata, architecture: string): Importe
   const pieces = model === 'llama';
   if (!pieces && model !== 'gpt2')
     metadata.refuse(`its tokenizer '${inOneLine(model)}' is not read here; supported are gpt2 and llama`);
-  const { parts, begins } = pieces ? pieceModel(vocabulary, architecture === 'gemma3') : byteModel(vocabulary);
+  const { parts, begins } = pieces ? pieceModel(vocabulary, family === 'gemma3_text') : byteModel(vocabulary);
 
+  const takesSpaces = (token: string) => pieces && family === 'phi3' && !PHI3_BARE.has(token);
   const id = (name: string): number | undefined => {
     const value = metadata.whole(key(`${name}_token_id`));
     if (value !== undefined && value >= tokens.length)
@@ -73,7 +80,7 @@ export function readTokenizer(metadata: Metadata, architecture: string): Importe
       version: '1.0',
       truncation: null,
       padding: null,
-      added_tokens: addedTokens(vocabulary),
+      added_tokens: addedTokens(vocabulary, takesSpaces),
       ...parts,
       post_processor: processor(tokens, withBegin ? bos : null, withEnd ? eos : null),
     },
@@ -105,7 +112,7 @@ function byteModel({ metadata, tokens }: Vocabulary): { parts: Parts; begins: bo
   const parts = {
     normalizer: pre.normalizer,
     pre_tokenizer: { type: 'Sequence', pretokenizers: pre.steps },
-    decoder: byteLevel(true),
+    decoder: BYTE_LEVEL,
     model: {
       type: 'BPE',
       unk_token: null,
@@ -194,14 +201,20 @@ function idsOf(metadata: Metadata, texts: readonly string[]): Record<string, num
   return Object.fromEntries(texts.map((text, id) => [text, id]));
 }
 
+/** Of Phi-3's pieces the special tokens that leave the spaces behind them; the others take them up, which no file says. */
+const PHI3_BARE: ReadonlySet<string> = new Set(['<unk>', '<s>', '<|endoftext|>']);
+
 /** Control tokens, and those that texts are cut at before all else; runs of spaces come about by merging. */
-function addedTokens({ tokens, kinds }: Vocabulary): Record<string, unknown>[] {
+function addedTokens(
+  { tokens, kinds }: Vocabulary,
+  takesSpaces: (token: string) => boolean,
+): Record<string, unknown>[] {
   return tokens.flatMap((content, id) => {
     const special = kinds[id] === CONTROL || kinds[id] === UNKNOWN;
     const isAdded = content !== '' && (special || (kinds[id] === USER_DEFINED && !isRunOfSpaces(content)));
-    return isAdded
-      ? [{ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special }]
-      : [];
+    if (!isAdded) return [];
+    const rstrip = takesSpaces(content);
+    return [{ id, content, single_word: false, lstrip: false, rstrip, normalized: false, special }];
   });
 }
 

@@ -136,6 +136,10 @@ function baseModel({ config, role, from }: WarmStartOptions): string {
   const named = config.models[setting];
   if (named === null)
     throw new UserError(`models.${setting} names no model, as its place is taken by an endpoint; give one with --from`);
+  if (typeof named !== 'string')
+    throw new UserError(
+      `models.${setting} has an adapter, and a warm start makes one of its own: merge it into its base, and give that with --from`,
+    );
   return findModel(named, `models.${setting}`);
 }
 

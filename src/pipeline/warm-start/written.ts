@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { hubNameOf } from '../../lm/hub/cache.js';
 import { readJsonFile } from '../../lm/json-file.js';
-import { writeAdapter, readAdapter } from '../../lm/adapter.js';
+import { readAdapter, writeAdapter } from '../../lm/adapter-folder.js';
 import { checkpointHash, openCheckpoint } from '../../lm/checkpoint.js';
 import type { Tokenizer } from '../../lm/tokenizer.js';
 import { writeFileAtomic } from '../../store/files.js';

@@ -56,6 +56,8 @@ NOBODY_HAS = frozenset('''
 _READERS = frozenset('gettext importlib inspect linecache locale pdb pkgutil site sysconfig traceback warnings zoneinfo'.split())
 _READER_DEPTH = 16
 _IMPORT_NAME = opcode.opmap['IMPORT_NAME']
+# A pass may give programs another `id`.
+_address_of = id
 
 
 class StandardLibrary:
@@ -96,11 +98,11 @@ class StandardLibrary:
         return any(path == folder or path.startswith(folder + '/') for folder in self.folders)
 
     def is_import_system(self, code):
-        return id(code) in self._import_system
+        return _address_of(code) in self._import_system
 
     def add_to_import_system(self, code):
         self._import_codes.append(code)
-        self._import_system.add(id(code))
+        self._import_system.add(_address_of(code))
 
     def holds_code(self, code, name):
         """Whether the code is equal to a piece of the library's module `name`."""
