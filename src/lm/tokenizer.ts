@@ -169,7 +169,7 @@ export class Tokenizer {
   tokenBytes(): readonly (Uint8Array | null)[] {
     const control = new Set(this.#control.values());
     return (this.#tokenBytes ??= Array.from({ length: this.vocabulary }, (_, id) =>
-      control.has(id) || !this.#isToken(id) ? null : this.#bytesOf(this.#tokenizer.id_to_token(id)!),
+      control.has(id) || !this.#isToken(id) ? null : this.#bytesOf(this.#tokenizer.id_to_token(id)),
     ));
   }
 
