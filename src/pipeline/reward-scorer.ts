@@ -63,6 +63,16 @@ export async function openRewardScorer(options: RewardScorerOptions) {
       warnings,
       specialTokens: [...reference.tokenizer.specialTexts, ...options.specialTokens],
       about: { reference: modelName(referenceFolder), provider: engine.choice.provider, sandbox: sandbox.name },
+      task: {
+        prompts: Object.fromEntries(domain.kinds.map((kind) => [kind, domain.prompt(kind, config.seed)])),
+        chat: config.policy.chat,
+        stops: config.policy.stops,
+        maxNewTokens: config.policy.maxNewTokens,
+        // Reinforcement learning samples plainly.
+        temperature: 1,
+        band: config.band,
+        reward: { clip: config.train.rewardClip, invalid: config.train.invalidPenalty },
+      },
       parallel: sandbox.size,
       async check(kind: string, completion: string) {
         const [check] = await domain.check([domain.parse(kind, completion)], sandbox);
