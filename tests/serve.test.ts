@@ -174,6 +174,38 @@ describe('the reward', () => {
   }, 180_000);
 });
 
+describe('what does nothing', () => {
+  const rewardOf = async (completion: string, session: string): Promise<unknown> => {
+    const { body } = await post('/v1/reward', { items: [{ completion }] }, session);
+    return (body['results'] as { outcome: string; reward: number }[])[0];
+  };
+
+  it('earns nothing, and makes no other task of one', async () => {
+    const plain = 'def f(x):\n    return x[:-1]\n>>> f([1, 2, 3])\n';
+    const padded = [
+      `def f(x):\n    return x[:-1] # ${'quite a task '.repeat(20)}\n>>> f([1, 2, 3])\n`,
+      `def f(x):\n    "${'quite a task '.repeat(20)}"\n    return x[:-1]\n>>> f([1, 2, 3])\n`,
+      `def f(x):\n\n    # ${'a task '.repeat(400)}\n\n    return ${' '.repeat(100)}x[:-1]   \n>>> f([1,  2, 3])\n`,
+    ];
+    const first = await rewardOf(plain, randomUUID());
+    for (const text of padded) expect(await rewardOf(text, randomUUID())).toEqual(first);
+    const session = randomUUID();
+    const outcomes = [];
+    for (const text of padded) outcomes.push(((await rewardOf(text, session)) as { outcome: string }).outcome);
+    expect(outcomes).toEqual(['ok', 'repeat', 'repeat']);
+  });
+
+  it('is nothing that the reference is not shown: a task beyond its context is none', async () => {
+    const sum = Array.from({ length: 200 }, (_, i) => i % 9).join(' + ');
+    expect(await rewardOf(`def f(x):\n    return x + ${sum}\n>>> f(3)\n`, randomUUID())).toMatchObject({
+      status: 'invalid',
+      reward: -3,
+      outcome: 'too_long',
+      detail: expect.stringMatching(/^a task of \d{3} tokens, the reference model reads 256$/),
+    });
+  });
+});
+
 describe('many clients', () => {
   it('get all their rewards, while memory stays as it is', async () => {
     const resident = (): number => {
