@@ -142,7 +142,6 @@ describe('the bytes of a token', () => {
     expect(['un', '##do'].map((token) => text(tokenBytes({ type: 'WordPiece', prefix: '##' })(token))).join('')).toBe(
       ' undo',
     );
-    expect(text(tokenBytes({ type: 'BPEDecoder', suffix: '</w>' })('x</w>'))).toBe('x ');
     expect(text(tokenBytes(null)('x'))).toBe(' x');
   });
 

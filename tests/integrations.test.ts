@@ -9,7 +9,10 @@ import { PACKAGE } from './propel-process.js';
 
 interface Asked {
   readonly path: string;
-  readonly items: readonly { readonly completion: string }[];
+  /** Names the request, so that one that is sent again is known. */
+  readonly name: string;
+  readonly session: string | undefined;
+  readonly items: readonly { readonly completion: string; readonly cut?: boolean }[];
 }
 
 type Handler = (asked: Asked, request: IncomingMessage, response: ServerResponse) => void;
@@ -28,7 +31,8 @@ async function serving(...first: Handler[]): Promise<{ url: string; asked: Asked
     request.on('data', (chunk: Buffer) => (text += chunk.toString()));
     request.on('end', () => {
       const { items } = JSON.parse(text) as Asked;
-      const one = { path: request.url!, items };
+      const { 'idempotency-key': name, 'x-propel-session': session } = request.headers as Record<string, string>;
+      const one = { path: request.url!, name: name!, session, items };
       asked.push(one);
       (first.shift() ?? judged)(one, request, response);
     });
@@ -93,6 +97,8 @@ describe('the client', () => {
     });
     expect(out).toEqual([1, 2]);
     expect(asked).toHaveLength(3);
+    // It is one request, so that its tasks are no repeats of themselves.
+    expect(new Set(asked.map(({ name }) => name)).size).toBe(1);
     expect(errors).toMatch(/^propel: .*; asking again for 600 s\n$/);
   });
 
@@ -104,9 +110,26 @@ describe('the client', () => {
     expect(asked[0]!.items.map(({ completion }) => completion)).toEqual(['1', 'lost', '3']);
     expect(asked.length).toBeGreaterThan(2);
     expect(asked.slice(1).every(({ items }) => items.length === 1)).toBe(true);
+    expect(new Set(asked.map(({ name }) => name)).size).toBe(asked.length);
     expect(errors).toContain("propel: a sample has no reward: failure: no sandbox: 'lost'");
     const verl = python(`asyncio.run(p.compute_score("", "lost", "", patience=3))`, { PROPEL_REWARD_URL: url });
     await expect(verl).rejects.toThrow('RuntimeError: propel: the sample has no reward');
+  });
+
+  it('names its run, and says which completions have no end', async () => {
+    const { url, asked } = await serving();
+    const program = `f = p.ProbeReward(ends=(2, 3))\nids = [[5, 2], [5, 6], []]\nprint(json.dumps(f(completions=["1", "2", "3"], completion_ids=ids)))`;
+    await python(program, { PROPEL_REWARD_URL: url, PROPEL_REWARD_SESSION: 'run 1' });
+    await python('print(json.dumps(p.ProbeReward(session="run 2")(completions=["1"])))', {
+      PROPEL_REWARD_URL: url,
+      PROPEL_REWARD_SESSION: 'run 1',
+    });
+    expect(asked.map(({ session }) => session)).toEqual(['run 1', 'run 2']);
+    expect(asked[0]!.items).toEqual([
+      { completion: '1' },
+      { completion: '2', cut: true },
+      { completion: '3', cut: true },
+    ]);
   });
 
   it('sends big batches in parts', async () => {

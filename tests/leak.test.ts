@@ -75,6 +75,8 @@ async function follow(
       return codes(text);
     },
     decode: (tokens: readonly number[]) => String.fromCodePoint(...tokens),
+    controlToken: () => undefined,
+    tokenBytes: () => Array.from({ length: 128 }, (_, code) => (code === 0 ? null : Uint8Array.of(code))),
   };
   const tokens = codes(completionOf(type, notation));
   const policy = {
@@ -102,6 +104,8 @@ async function follow(
     policy: async () => policy,
     solver: async () => solver,
     sandbox: async () => sandbox,
+    check: (tasks: readonly (CodeTask | null)[], earlier: ReadonlySet<string> | null) =>
+      domain.check(tasks, sandbox, earlier ? { earlier } : {}),
   } as unknown as Workspace;
 
   const key = { phase: 'label', arm: '', batch: 0 } as const;

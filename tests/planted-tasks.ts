@@ -16,7 +16,7 @@ const WIDTH = 3;
 export const standInReference: ReferenceModel = {
   folder: '/models/stand-in',
   hash: 'f'.repeat(64),
-  config: { width: WIDTH, maxPositions: 40 } as ReferenceModel['config'],
+  config: { width: WIDTH, maxPositions: 41 } as ReferenceModel['config'],
   tokenizer: {
     prompt: (text: string) => [0, ...[...text].map((letter) => letter.charCodeAt(0) - 96)],
   } as ReferenceModel['tokenizer'],

@@ -1,5 +1,6 @@
 /** `propel serve` as a process: what trainers get from it, also by the shims, under load, under attack, and when it is ended. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -55,10 +56,15 @@ beforeAll(async () => {
 
 afterAll(() => void server.kill('SIGKILL'));
 
-async function post(path: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
+/** As a run of its own, unless it is told whose. */
+async function post(
+  path: string,
+  body: unknown,
+  session: string = randomUUID(),
+): Promise<{ status: number; body: Record<string, unknown> }> {
   const response = await fetch(`${url}${path}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${KEY}` },
+    headers: { authorization: `Bearer ${KEY}`, 'x-propel-session': session },
     body: JSON.stringify(body),
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
@@ -66,9 +72,16 @@ async function post(path: string, body: unknown): Promise<{ status: number; body
 
 /** What a Python program prints, as JSON. */
 function python(program: string): Promise<unknown> {
+  // Every call is a run of its own.
   const child = spawn('python3', ['-c', program], {
     cwd: join(PACKAGE, 'scripts', 'integrations'),
-    env: { ...process.env, PROPEL_REWARD_URL: url, PROPEL_REWARD_KEY: KEY, PYTHONDONTWRITEBYTECODE: '1' },
+    env: {
+      ...process.env,
+      PROPEL_REWARD_URL: url,
+      PROPEL_REWARD_KEY: KEY,
+      PROPEL_REWARD_SESSION: randomUUID(),
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
   });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
@@ -117,9 +130,9 @@ describe('the reward', () => {
         `all = [asyncio.run(p.compute_score('code', x, '', info, reward_kwarg=1)) for x, info in zip(t, infos)]\nprint(json.dumps(all))`,
     );
     expect(verl).toEqual([
-      { score: rewards[0], valid: 1, band_probability: expect.any(Number) },
-      { score: -3, valid: 0, band_probability: 0 },
-      { score: -3, valid: 0, band_probability: 0 },
+      { score: rewards[0], valid: 1, repeat: 0, band_probability: expect.any(Number) },
+      { score: -3, valid: 0, repeat: 0, band_probability: 0 },
+      { score: -3, valid: 0, repeat: 0, band_probability: 0 },
     ]);
     // OpenRLHF makes tensors of what comes back; a list shows as well what they hold.
     const openRlhf = await python(
@@ -130,7 +143,7 @@ describe('the reward', () => {
       {
         rewards,
         scores: [expect.any(Number), 0, 0],
-        extra_logs: { valid: [1, 0, 0], band_probability: expect.any(Array) },
+        extra_logs: { valid: [1, 0, 0], repeat: [0, 0, 0], band_probability: expect.any(Array) },
       },
       { rewards: [], scores: [], extra_logs: {} },
     ]);
@@ -139,14 +152,15 @@ describe('the reward', () => {
         `log = dict(log_extra=lambda name, column: logged.update({name: column}), log_metric=lambda name, value: logged.update({name: value}))\n` +
         `asked = {'role': 'user', 'content': 'write one'}\n` +
         `print(json.dumps([f(completions=t, prompts=t, trainer_state=None, propel_type=['code_o'] * 3, **log), logged, f(completions=[]),\n` +
-        `  f(completions=[[{'role': 'assistant', 'content': 'first'}, asked, {'role': 'assistant', 'content': x}] for x in t]),\n` +
-        `  f(completions=[[{'content': [{'type': 'text', 'text': x}, {'type': 'image'}]}] for x in t])]))`,
+        `  p.ProbeReward(session='${randomUUID()}')(completions=[[{'role': 'assistant', 'content': 'first'}, asked, {'role': 'assistant', 'content': x}] for x in t]),\n` +
+        `  p.ProbeReward(session='${randomUUID()}')(completions=[[{'content': [{'type': 'text', 'text': x}, {'type': 'image'}]}] for x in t])]))`,
     );
     expect(trl).toEqual([
       rewards,
       {
         propel_outcome: ['ok', 'unparsable', 'timeout'],
         'propel/valid': 1 / 3,
+        'propel/repeat': 0,
         'propel/band_probability': expect.any(Number),
         'propel/not_judged': 0,
       },
@@ -158,6 +172,38 @@ describe('the reward', () => {
       python(`${texts}asyncio.run(p.compute_score('', 'x', '', {'propel_type': 'code_x'}))`),
     ).rejects.toThrow(/propel: .*\/v1\/reward answers 400: .*items\.0\.type: code_x is none of code_o/);
   }, 180_000);
+});
+
+describe('what does nothing', () => {
+  const rewardOf = async (completion: string, session: string): Promise<unknown> => {
+    const { body } = await post('/v1/reward', { items: [{ completion }] }, session);
+    return (body['results'] as { outcome: string; reward: number }[])[0];
+  };
+
+  it('earns nothing, and makes no other task of one', async () => {
+    const plain = 'def f(x):\n    return x[:-1]\n>>> f([1, 2, 3])\n';
+    const padded = [
+      `def f(x):\n    return x[:-1] # ${'quite a task '.repeat(20)}\n>>> f([1, 2, 3])\n`,
+      `def f(x):\n    "${'quite a task '.repeat(20)}"\n    return x[:-1]\n>>> f([1, 2, 3])\n`,
+      `def f(x):\n\n    # ${'a task '.repeat(400)}\n\n    return ${' '.repeat(100)}x[:-1]   \n>>> f([1,  2, 3])\n`,
+    ];
+    const first = await rewardOf(plain, randomUUID());
+    for (const text of padded) expect(await rewardOf(text, randomUUID())).toEqual(first);
+    const session = randomUUID();
+    const outcomes = [];
+    for (const text of padded) outcomes.push(((await rewardOf(text, session)) as { outcome: string }).outcome);
+    expect(outcomes).toEqual(['ok', 'repeat', 'repeat']);
+  });
+
+  it('is nothing that the reference is not shown: a task beyond its context is none', async () => {
+    const sum = Array.from({ length: 200 }, (_, i) => i % 9).join(' + ');
+    expect(await rewardOf(`def f(x):\n    return x + ${sum}\n>>> f(3)\n`, randomUUID())).toMatchObject({
+      status: 'invalid',
+      reward: -3,
+      outcome: 'too_long',
+      detail: expect.stringMatching(/^a task of \d{3} tokens, the reference model reads 256$/),
+    });
+  });
 });
 
 describe('many clients', () => {

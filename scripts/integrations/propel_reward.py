@@ -10,6 +10,7 @@ OpenRLHF 0.11       --reward.remote_url propel_reward.py
 PROPEL_REWARD_URL       the server's address, http://127.0.0.1:8700 if unset
 PROPEL_REWARD_KEY       its key, if it asks for one
 PROPEL_REWARD_PATIENCE  seconds that a reward is asked for again, 600 if unset
+PROPEL_REWARD_SESSION   the run's name: the server pays for a task once a session; the client's address if unset
 
 Where the server takes several types of task, a sample's (code_o, code_i, code_f) stands in the data set's column `propel_type`: TRL hands it
 over as a column, verl within `extra_info`, OpenRLHF as the label (--data.label_key propel_type).
@@ -28,6 +29,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 
 # Of a request, so that one lost answer costs little, and the server's queue is shared fairly.
 ITEMS_PER_REQUEST = 128
@@ -39,22 +41,30 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class ProbeReward:
-    """TRL's reward function. An instance can be pickled and has a name, as the asynchronous trainer and the logs want."""
+    """
+    TRL's reward function. An instance can be pickled and has a name, as the asynchronous trainer and the logs want.
+    @param session the run's name, in place of PROPEL_REWARD_SESSION: an evaluation takes one of its own
+    @param ends tokens that end a completion: one without any at its end is cut, and then no task
+    """
 
     __name__ = "propel_probe"
 
-    def __init__(self, url=None, patience=None):
-        self.url, self.patience = url, patience
+    def __init__(self, url=None, patience=None, session=None, ends=None):
+        self.url, self.patience, self.session, self.ends = url, patience, session, ends
 
-    def __call__(self, completions, propel_type=None, log_extra=None, log_metric=None, **_):
+    def __call__(self, completions, completion_ids=None, propel_type=None, log_extra=None, log_metric=None, **_):
         """One number a completion; None for one that could not be judged. @param completions texts, or conversations"""
         texts = [_said(completion) for completion in completions]
-        results = judge(texts, propel_type, self.url, self.patience)
+        cut = None
+        if self.ends is not None and completion_ids is not None:
+            cut = [len(ids) == 0 or int(ids[-1]) not in self.ends for ids in completion_ids]
+        results = judge(texts, propel_type, self.url, self.patience, self.session, cut)
         judged = [result for result in results if result is not None]
         if log_extra is not None:
             log_extra("propel_outcome", ["not judged" if result is None else result["outcome"] for result in results])
         if log_metric is not None and judged:
             log_metric("propel/valid", sum(result["status"] == "valid" for result in judged) / len(judged))
+            log_metric("propel/repeat", sum(result["outcome"] == "repeat" for result in judged) / len(judged))
             log_metric("propel/band_probability", sum(result["probability"] or 0.0 for result in judged) / len(judged))
             log_metric("propel/not_judged", len(results) - len(judged))
         return [None if result is None else float(result["reward"]) for result in results]
@@ -63,15 +73,16 @@ class ProbeReward:
 propel_probe = ProbeReward()
 
 
-async def compute_score(data_source, solution_str, ground_truth=None, extra_info=None, url=None, patience=None, **_):
+async def compute_score(data_source, solution_str, ground_truth=None, extra_info=None, url=None, patience=None, session=None, **_):
     """verl's score of one sample. The same keys every time: `score` is the reward, the others are logged. @raise RuntimeError without a reward"""
     kind = None if extra_info is None else extra_info.get("propel_type")
-    [result] = await asyncio.to_thread(judge, [str(solution_str)], [kind], url, patience)
+    [result] = await asyncio.to_thread(judge, [str(solution_str)], [kind], url, patience, session)
     if result is None:
         raise RuntimeError("propel: the sample has no reward; what the server says of it stands above")
     return {
         "score": float(result["reward"]),
         "valid": float(result["status"] == "valid"),
+        "repeat": float(result["outcome"] == "repeat"),
         "band_probability": float(result["probability"] or 0.0),
     }
 
@@ -84,7 +95,8 @@ def reward_func(queries, prompts, labels):
     for first in range(0, len(queries), ITEMS_PER_REQUEST):
         part = slice(first, first + ITEMS_PER_REQUEST)
         body = {"query": list(queries[part]), "prompts": list(prompts[part]), "labels": list(labels[part])}
-        answers.append(_patiently(lambda: _whole(_post("/get_reward", body), "rewards", len(body["query"]))))
+        name = str(uuid.uuid4())
+        answers.append(_patiently(lambda: _whole(_post("/get_reward", body, name), "rewards", len(body["query"]))))
     joined = lambda of: torch.tensor([value for answer in answers for value in of(answer)], dtype=torch.float32)
     names = answers[0]["extra_logs"] if answers else ()
     return {
@@ -94,24 +106,31 @@ def reward_func(queries, prompts, labels):
     }
 
 
-def judge(completions, types=None, url=None, patience=None):
+def judge(completions, types=None, url=None, patience=None, session=None, cut=None):
     """
     The server's results of texts, in their order: {status: valid | invalid, reward, outcome, detail, logits, probability}; None for one that it
-    could not judge in all the time there was. @raise RuntimeError when it refuses the request, or was never reached
+    could not judge in all the time there was. @param cut of each whether it has no end @raise RuntimeError when it refuses the request, or was
+    never reached
     """
     types = [None] * len(completions) if types is None else list(types)
+    cut = [False] * len(completions) if cut is None else list(cut)
     items = [
-        {"completion": text, **({"type": str(kind)} if kind is not None and kind != "" else {})}
-        for text, kind in zip(completions, types, strict=True)
+        {"completion": text, **({"type": str(kind)} if kind is not None and kind != "" else {}), **({"cut": True} if is_cut else {})}
+        for text, kind, is_cut in zip(completions, types, cut, strict=True)
     ]
     results = [None] * len(items)
     for first in range(0, len(items), ITEMS_PER_REQUEST):
         missing = list(range(first, min(first + ITEMS_PER_REQUEST, len(items))))
         said = {}
+        # Of these items: sent again after a lost answer they are no repeats of themselves.
+        name = str(uuid.uuid4())
 
         def ask():
+            nonlocal name
             body = {"items": [items[i] for i in missing]}
-            for i, result in zip(list(missing), _whole(_post("/v1/reward", body, url), "results", len(missing))["results"]):
+            answer = _whole(_post("/v1/reward", body, name, url, session), "results", len(missing))
+            name = str(uuid.uuid4())
+            for i, result in zip(list(missing), answer["results"]):
                 if result["status"] == "error":
                     said[i] = f"{result['outcome']}: {result['detail']}"
                 else:
@@ -156,11 +175,16 @@ def _patiently(ask, patience=None):
         pause = min(LONGEST_PAUSE_SECONDS, 2 * pause)
 
 
-def _post(path, body, url=None):
+def _post(path, body, name, url=None, session=None):
     """@raise _NotYet for what may pass, RuntimeError for a refusal"""
     url = (url or os.environ.get("PROPEL_REWARD_URL") or "http://127.0.0.1:8700").rstrip("/")
     key = os.environ.get("PROPEL_REWARD_KEY")
-    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+    session = session or os.environ.get("PROPEL_REWARD_SESSION")
+    headers = {"Content-Type": "application/json", "Idempotency-Key": name}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    if session:
+        headers["X-Propel-Session"] = session
     request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)
     # A proxy that the environment names cannot reach this machine's own loopback.
     is_here = urllib.parse.urlsplit(url).hostname in LOOPBACK

@@ -21,12 +21,21 @@ class ProbeTaskData(vf.TaskData):
 class ProbeTask(vf.Task[ProbeTaskData]):
     @vf.reward
     async def propel(self, trace: vf.Trace) -> float:
-        [result] = await asyncio.to_thread(judge, [trace.last_reply or ""], [self.data.propel_type])
+        [result] = await asyncio.to_thread(judge, [trace.last_reply or ""], [self.data.propel_type], cut=[_is_cut(trace)])
         if result is None:
             raise RuntimeError("propel: the sample has no reward; what the server says of it stands above")
-        trace.record_metrics({"valid": float(result["status"] == "valid"), "band_probability": result["probability"] or 0.0})
+        trace.record_metrics({
+            "valid": float(result["status"] == "valid"),
+            "repeat": float(result["outcome"] == "repeat"),
+            "band_probability": result["probability"] or 0.0,
+        })
         trace.info["propel_outcome"] = result["outcome"]
         return float(result["reward"])
+
+
+def _is_cut(trace):
+    answered = [call for call in trace.calls if call.error is None]
+    return bool(answered) and answered[-1].finish_reason == "length"
 
 
 class ProbeConfig(vf.TasksetConfig):

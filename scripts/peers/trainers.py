@@ -81,7 +81,7 @@ def verl():
 
     valid, invalid = asyncio.run(scores())
     assert invalid["reward_score"] == -3 and valid["reward_score"] > -3, (valid, invalid)
-    assert set(valid["reward_extra_info"]) == set(invalid["reward_extra_info"]) == {"score", "valid", "band_probability"}
+    assert set(valid["reward_extra_info"]) == set(invalid["reward_extra_info"]) == {"score", "valid", "repeat", "band_probability"}
     return {"manager": "naive", "valid task": round(valid["reward_score"], 3), "invalid task": invalid["reward_score"]}
 
 
@@ -107,7 +107,7 @@ def verifiers():
     taskset = propel_verifiers.ProbeTaskset(propel_verifiers.ProbeConfig(num_tasks=len(TASKS), propel_types=["code_o"]))
     rewards, metrics = [], []
     for task, text in zip(taskset.load(), TASKS):
-        trace = SimpleNamespace(last_reply=text, info={}, record_metrics=metrics.append)
+        trace = SimpleNamespace(last_reply=text, calls=[], info={}, record_metrics=metrics.append)
         rewards.append(asyncio.run(task.propel(trace)))
     assert rewards[1] == -3 and rewards[0] > -3 and [m["valid"] for m in metrics] == [1, 0], (rewards, metrics)
     return {"valid task": round(rewards[0], 3), "invalid task": rewards[1]}

@@ -23,6 +23,7 @@ interface Options {
   readonly deadline: number;
   readonly itemTimeout: number;
   readonly maxBody: number;
+  readonly repeatWindow: number;
   readonly endToken: readonly string[];
   readonly set: readonly string[];
   readonly json?: true;
@@ -51,6 +52,12 @@ export function register(program: Command): void {
     .option('--deadline <s>', 'seconds for one request', positiveInteger, 150)
     .option('--item-timeout <s>', 'seconds for the check of one completion', positiveInteger, 60)
     .option('--max-body <MiB>', 'largest request', positiveInteger, 32)
+    .option(
+      '--repeat-window <n>',
+      'latest distinct tasks of a session that a new one is compared with, where domain.validity.rejectRepeats is on',
+      positiveInteger,
+      100_000,
+    )
     .addOption(
       new Option('--end-token <text>', 'special token that the samples begin or end with; may be repeated')
         .default([] as string[], 'the reference’s, and the usual ones')
@@ -63,7 +70,8 @@ export function register(program: Command): void {
       `
 Routes:
   POST /get_reward   OpenRLHF's remote reward: {query, prompts, labels} to {rewards, scores, extra_logs}
-  POST /v1/reward    {items: [{completion, type}], deadlineMs} to {results}, each valid, invalid or error
+  POST /v1/reward    {items: [{completion, type, cut}], deadlineMs} to {results}, each valid, invalid or error
+  GET  /v1/info      types, prompts, stops, lengths, limits: what a trainer must know
   GET  /health       what is served, and how much waits
   GET  /metrics      for Prometheus
 
@@ -89,6 +97,8 @@ Examples:
         deadlineMs: options.deadline * 1000,
         itemTimeoutMs: options.itemTimeout * 1000,
         maxWaiting: MAX_WAITING,
+        repeatWindow: config.domain.validity.rejectRepeats ? options.repeatWindow : 0,
+        log: (line) => process.stderr.write(`${line}\n`),
       });
       if (options.json) printJson({ url: server.url, probes: scorer.probes, kinds: scorer.kinds });
       process.stderr.write(`serving ${scorer.probes.join(', ')} on ${server.url}; Ctrl-C ends it\n`);

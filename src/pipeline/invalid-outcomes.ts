@@ -27,7 +27,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   nondeterministic: 'the programs depend on chance, the clock or the order of sets, and cannot be graded',
   none_result: 'see domain.validity.noneResult',
   not_literal: 'the outputs are no plain data, and answers to them cannot be graded',
-  too_long: 'raise domain.validity.maxReprLength or maxQuestionLength',
+  too_long: 'raise domain.validity.maxReprLength or maxQuestionLength, or take a models.reference that reads more',
   too_few_inputs: 'lower domain.induction.inputs',
   guessable: 'outputs hardly differ: see domain.validity.distinctOutputs',
   repeat: 'it writes the same tasks again: raise policy.temperature, or ask for fewer with label.tasks',

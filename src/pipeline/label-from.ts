@@ -1,5 +1,5 @@
 /** Phase 1 without a solver: labels from a file of tasks whose attempts someone has already graded. */
-import { computedOutput, equalsRecorded } from '../domain/azr/index.js';
+import { computedOutput, equalsRecorded, plainTask } from '../domain/azr/index.js';
 import type { CodeTask } from '../domain/azr/index.js';
 import type { Check } from '../domain/domain.js';
 import { UserError } from '../errors.js';
@@ -111,10 +111,9 @@ async function importBatch(
   const { config, domain, store } = workspace;
   const started = performance.now();
   const sandbox = await workspace.sandbox();
-  const checks = await domain.check(
+  const checks = await workspace.check(
     batch.map(({ task }) => task),
-    sandbox,
-    config.domain.validity.rejectRepeats ? { earlier } : {},
+    config.domain.validity.rejectRepeats ? earlier : null,
   );
   const tasks: TaskRow[] = [];
   const attempts: AttemptRow[] = [];
@@ -169,7 +168,7 @@ async function comparedWithRecord(
   if (check.task === null) return check;
   const differs = (outcome: string, detail: string) => ({ ...check, valid: false, outcome, detail, task: null });
   const inputs = callsOf(check.task);
-  if (inputs.join('\n') !== callsOf(given).join('\n'))
+  if (inputs.join('\n') !== callsOf(plainTask(given)).join('\n'))
     return differs(
       'recorded_inputs_differ',
       `${recorded.length} inputs recorded, a task of the domain has ${inputs.length}`,

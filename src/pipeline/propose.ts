@@ -44,11 +44,7 @@ export async function propose(workspace: Workspace, options: ProposeOptions): Pr
   options.onSampled?.();
   const texts = samples.map(({ completion }) => ending.textOf(completion.tokens));
   const parsed = samples.map(({ kind, completion }, i) => (completion.stopped ? domain.parse(kind, texts[i]!) : null));
-  const checks = await domain.check(
-    parsed,
-    await workspace.sandbox(),
-    options.earlier ? { earlier: options.earlier } : {},
-  );
+  const checks = await workspace.check(parsed, options.earlier);
   return samples.map(({ kind, seed, prompt, completion }, item) => {
     const { task, ...check } = checks[item]!;
     const row: TaskRow = {

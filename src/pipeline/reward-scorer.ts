@@ -15,6 +15,7 @@ import { findFile } from './paths.js';
 import type { ProgressFactory } from './progress.js';
 import { claimedInBand } from './probe-scores.js';
 import { findProbes } from './served-probes.js';
+import { ReferenceLength } from './reference-length.js';
 import type { TrainSettings } from './train-config.js';
 
 export interface RewardScorerOptions {
@@ -54,6 +55,7 @@ export async function openRewardScorer(options: RewardScorerOptions) {
     const reference = await LanguageModel.open(engine, referenceFolder, adapter);
     const probes = files.map(({ path }) => loadProbe(path, reference).probe);
     const sandbox = await openSandbox({ ...config.sandbox, limits: config.domain.limits }, progress);
+    const referenceLength = new ReferenceLength(referenceFolder);
     const scales = probes.map(({ scale }) => scale);
     return {
       kinds: domain.kinds,
@@ -61,9 +63,20 @@ export async function openRewardScorer(options: RewardScorerOptions) {
       warnings,
       specialTokens: [...reference.tokenizer.specialTexts, ...options.specialTokens],
       about: { reference: modelName(referenceFolder), provider: engine.choice.provider, sandbox: sandbox.name },
+      task: {
+        prompts: Object.fromEntries(domain.kinds.map((kind) => [kind, domain.prompt(kind, config.seed)])),
+        chat: config.policy.chat,
+        stops: config.policy.stops,
+        maxNewTokens: config.policy.maxNewTokens,
+        // Reinforcement learning samples plainly.
+        temperature: 1,
+        band: config.band,
+        reward: { clip: config.train.rewardClip, invalid: config.train.invalidPenalty },
+      },
       parallel: sandbox.size,
       async check(kind: string, completion: string) {
-        const [check] = await domain.check([domain.parse(kind, completion)], sandbox);
+        const checks = await domain.check([domain.parse(kind, completion)], sandbox);
+        const [check] = await referenceLength.limit(checks, (one) => domain.render(one));
         const { valid, outcome, detail, task } = check!;
         return { valid, outcome, detail, text: task && domain.render(task) };
       },

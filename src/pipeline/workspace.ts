@@ -2,7 +2,7 @@
 import { createCodeDomain, readTopicRules } from '../domain/azr/index.js';
 import type { CodeTask, TopicRules } from '../domain/azr/index.js';
 import { UserError } from '../errors.js';
-import type { Domain } from '../domain/domain.js';
+import type { Check, Domain } from '../domain/domain.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { ProviderSetting } from '../onnx/providers.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
@@ -22,6 +22,7 @@ import { findFile } from './paths.js';
 import { endpointSettings } from './solver-config.js';
 import { writePipeline, writtenPipeline } from './pipeline-file.js';
 import type { ProgressFactory } from './progress.js';
+import { ReferenceLength } from './reference-length.js';
 import { phaseOfSetting } from './settings-phase.js';
 import { versions } from './versions.js';
 
@@ -64,6 +65,7 @@ export class Workspace {
   #passBytes: Promise<number | null> | null = null;
   #sandbox: Promise<Sandbox> | null = null;
   #solver: Promise<Solver> | null = null;
+  readonly #referenceLength: ReferenceLength;
 
   private constructor(
     options: RunOptions,
@@ -78,6 +80,7 @@ export class Workspace {
     this.#folders = folders;
     this.#readOnly = readOnly;
     this.store = store;
+    this.#referenceLength = new ReferenceLength(folders.reference);
     this.domain = createCodeDomain(options.config.domain, topicRules);
   }
 
@@ -219,6 +222,12 @@ export class Workspace {
       { ...this.config.sandbox, limits: this.config.domain.limits },
       this.progress,
     ));
+  }
+
+  /** The domain's check of proposed tasks, of which none may be longer than the reference model reads. @param earlier null: repeats are let be */
+  async check(tasks: readonly (CodeTask | null)[], earlier: ReadonlySet<string> | null): Promise<Check<CodeTask>[]> {
+    const checks = await this.domain.check(tasks, await this.sandbox(), earlier ? { earlier } : {});
+    return this.#referenceLength.limit(checks, (task) => this.domain.render(task));
   }
 
   /** @param failed whether the work has failed: then a run that has only just begun leaves nothing behind */

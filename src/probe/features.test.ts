@@ -44,11 +44,14 @@ test('one request serves every spec, and columns lie in the order of the spec', 
   expect(() => states.matrix([{ layer: 4, pooling: 'mean' }])).toThrow('the mean of layer 4 was not extracted');
 });
 
-test('a text longer than the positions of the model is cut off', () => {
-  expect(tokenSequences(model, ['23', '234567'])).toEqual([
+test('a text longer than the positions of the model is an error, never scored by a part', () => {
+  expect(tokenSequences(model, ['23', '234'])).toEqual([
     [1, 2, 3],
     [1, 2, 3, 4],
   ]);
+  expect(() => tokenSequences(model, ['23', '2345'])).toThrow(
+    'a task of 5 tokens is longer than the reference model reads, 4; label again, which leaves such tasks out',
+  );
 });
 
 test('a spec has a short name', () => {

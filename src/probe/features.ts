@@ -1,4 +1,5 @@
 /** Features of a task: its text's hidden states in the reference model, at chosen layers and poolings. */
+import { RunError } from '../errors.js';
 import type { HiddenRequest, Pooling } from '../lm/request-checks.js';
 import type { LanguageModel } from '../lm/language-model.js';
 import type { Tensor } from '../onnx/session.js';
@@ -31,9 +32,18 @@ export function formatSpec(spec: FeatureSpec): string {
   return spec.map(({ layer, pooling }) => `${layer}.${pooling}`).join('+');
 }
 
-/** Token ids of each text as the reference model reads it, begin-of-sequence first; cut off where its positions end. */
+/**
+ * Token ids of each text as the reference model reads it, begin-of-sequence first.
+ * @throws RunError for one that is longer than its positions: a score of a part would be none of the text
+ */
 export function tokenSequences({ tokenizer, config }: ReferenceModel, texts: readonly string[]): number[][] {
-  return texts.map((text) => tokenizer.prompt(text).slice(0, config.maxPositions));
+  return texts.map((text) => {
+    const tokens = tokenizer.prompt(text);
+    if (tokens.length <= config.maxPositions) return tokens;
+    throw new RunError(
+      `a task of ${tokens.length} tokens is longer than the reference model reads, ${config.maxPositions}; label again, which leaves such tasks out`,
+    );
+  });
 }
 
 /** Hidden states of sequences for any of the specs that they were extracted for. */

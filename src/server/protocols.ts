@@ -40,23 +40,25 @@ export function readOpenRlhf(json: unknown, kinds: readonly string[], special: S
   return query.map((text, i) => {
     const completion = special.afterPrompt(text, prompts?.[i] ?? '');
     if (completion === null) throw new BadRequest(`query.${i} does not begin with prompts.${i}`);
-    return { kind: kindOf(labels?.[i], kinds, `labels.${i}`), completion: special.withoutEnd(completion) };
+    const kind = kindOf(labels?.[i], kinds, `labels.${i}`);
+    return { kind, completion: special.withoutEnds(completion), isCut: false };
   });
 }
 
 /** OpenRLHF's response: `scores`, in 0 to 1, are for its dynamic filtering; `extra_logs` go to its logger, one number a sample. */
 export function writeOpenRlhf(results: readonly Exclude<ItemResult, { status: 'error' }>[]): unknown {
   const valid = results.map(({ status }) => (status === 'valid' ? 1 : 0));
+  const repeat = results.map(({ outcome }) => (outcome === 'repeat' ? 1 : 0));
   const probability = results.map((result) => result.probability ?? 0);
   return {
     rewards: results.map(({ reward }) => reward),
     scores: probability,
-    extra_logs: { valid, band_probability: probability },
+    extra_logs: { valid, repeat, band_probability: probability },
   };
 }
 
 const ownSchema = z.strictObject({
-  items: z.array(z.strictObject({ completion: z.string(), type: z.string().optional() })),
+  items: z.array(z.strictObject({ completion: z.string(), type: z.string().optional(), cut: z.boolean().optional() })),
   deadlineMs: z.number().positive().optional(),
 });
 
@@ -70,11 +72,12 @@ export interface OwnRequest {
 export function readOwn(json: unknown, kinds: readonly string[], special: SpecialTokens): OwnRequest {
   const { items, deadlineMs } = parse(ownSchema, json);
   return {
-    items: items.map(({ completion, type }, i) => {
+    items: items.map(({ completion, type, cut }, i) => {
       if (type !== undefined && !kinds.includes(type)) {
         throw new BadRequest(`items.${i}.type: ${type} is none of ${kinds.join(', ')}`);
       }
-      return { kind: kindOf(type, kinds, `items.${i}.type`), completion: special.withoutEnd(completion) };
+      const kind = kindOf(type, kinds, `items.${i}.type`);
+      return { kind, completion: special.withoutEnds(completion), isCut: cut ?? false };
     }),
     deadlineMs: deadlineMs ?? null,
   };

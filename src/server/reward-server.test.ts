@@ -12,6 +12,17 @@ const SETTINGS: ServerSettings = {
   deadlineMs: 5000,
   itemTimeoutMs: 2000,
   maxWaiting: 10_000,
+  repeatWindow: 0,
+  log: () => {},
+};
+const TASK = {
+  prompts: { code_o: '# output\n' },
+  chat: 'auto',
+  stops: ['\n'],
+  maxNewTokens: 80,
+  temperature: 1,
+  band: { min: 1, max: 3, of: 8 },
+  reward: { clip: 2.5, invalid: -3 },
 };
 
 interface FakeScorer extends RewardScorer {
@@ -30,6 +41,7 @@ function fakeScorer(kinds: readonly string[] = ['code_o']): FakeScorer {
     probes: ['p0', 'p1'],
     specialTokens: ['(end)'],
     about: { reference: 'fake' },
+    task: TASK,
     parallel: 1,
     checked,
     batches,
@@ -104,7 +116,7 @@ describe('OpenRLHF', () => {
     expect(body).toEqual({
       rewards: [2, -3],
       scores: [probability, 0],
-      extra_logs: { valid: [1, 0], band_probability: [probability, 0] },
+      extra_logs: { valid: [1, 0], repeat: [0, 0], band_probability: [probability, 0] },
     });
   });
 
@@ -113,7 +125,7 @@ describe('OpenRLHF', () => {
     expect((await ask(`${url}/get_reward`, { query: [] })).body).toEqual({
       rewards: [],
       scores: [],
-      extra_logs: { valid: [], band_probability: [] },
+      extra_logs: { valid: [], repeat: [], band_probability: [] },
     });
     const query = Array.from({ length: 500 }, (_, i) => `valid ${i}`);
     const { body } = await ask(`${url}/get_reward`, { query, prompts: null, labels: [] });
@@ -280,7 +292,9 @@ describe('what is refused', () => {
     const { url } = await start();
     const lost = await ask(`${url}/rewards`, {});
     expect(lost.status).toBe(404);
-    expect(lost.body.error!.message).toBe('no such route; there are /get_reward, /v1/reward, /health, /metrics');
+    expect(lost.body.error!.message).toBe(
+      'no such route; there are /get_reward, /v1/reward, /v1/info, /health, /metrics',
+    );
     const read = await ask(`${url}/get_reward`);
     expect(read.status).toBe(405);
     expect(read.headers.get('allow')).toBe('POST');
@@ -327,6 +341,7 @@ it('says how it is, and counts what it does', async () => {
     probes: ['p0', 'p1'],
     reference: 'fake',
     queue: { running: 0, waiting: 0 },
+    sessions: 0,
   });
   const { body, headers } = await ask(`${url}/metrics`);
   const text = body['text'] as string;
@@ -336,6 +351,127 @@ it('says how it is, and counts what it does', async () => {
   expect(text).toContain('propel_items_total{status="error",outcome="failure"} 1');
   expect(text).toContain('propel_score_batch_tasks_count 1');
   expect(text).toContain('propel_queue_items{state="waiting"} 0');
+});
+
+describe('repeats', () => {
+  const outcomes = async (url: string, completions: readonly string[], headers: Record<string, string> = {}) => {
+    const { body } = await ask(url, own(...completions), { headers });
+    return (body['results'] as { outcome: string; reward: number | null }[]).map(({ outcome }) => outcome);
+  };
+
+  it('of a session are told, in one request and the next, and are invalid', async () => {
+    const { url } = await start({ repeatWindow: 100 });
+    const { body } = await ask(`${url}/v1/reward`, own('valid 1', 'invalid', 'valid 1', 'invalid'));
+    expect(body['results']).toMatchObject([
+      { status: 'valid', reward: 1 },
+      { status: 'invalid', outcome: 'unparsable' },
+      {
+        status: 'invalid',
+        reward: -3,
+        outcome: 'repeat',
+        detail: 'the session was paid for this task before',
+        logits: null,
+        probability: null,
+      },
+      { status: 'invalid', outcome: 'unparsable' },
+    ]);
+    const { body: rewards } = await ask(`${url}/get_reward`, { query: ['valid 2', 'valid 1', 'valid 2'] });
+    expect(rewards).toMatchObject({ rewards: [2, -3, -3], extra_logs: { valid: [1, 0, 0], repeat: [0, 1, 1] } });
+  });
+
+  it('are of a run by the name that it gives in a header or the URL, else of a client', async () => {
+    const { url } = await start({ repeatWindow: 100 });
+    const to = `${url}/v1/reward`;
+    expect(await outcomes(to, ['valid 1'])).toEqual(['ok']);
+    expect(await outcomes(to, ['valid 1'], { 'x-propel-session': 'a' })).toEqual(['ok']);
+    expect(await outcomes(`${to}?session=b`, ['valid 1'])).toEqual(['ok']);
+    expect(await outcomes(`${to}?session=a`, ['valid 1'])).toEqual(['repeat']);
+    expect(await outcomes(to, ['valid 1'])).toEqual(['repeat']);
+    expect((await ask(`${url}/health`)).body['sessions']).toBe(3);
+    const long = await ask(to, own(), { headers: { 'x-propel-session': 'a'.repeat(201) } });
+    expect(long.body.error!.message).toBe('x-propel-session: a name of more than 200 characters');
+  });
+
+  it('are no requests that are sent again', async () => {
+    const { url } = await start({ repeatWindow: 100 });
+    const first = { 'idempotency-key': 'first' };
+    const batch = ['valid 1', 'valid 2', 'valid 1'];
+    for (let times = 0; times < 2; times++) {
+      expect(await outcomes(`${url}/v1/reward`, batch, first)).toEqual(['ok', 'ok', 'repeat']);
+    }
+    expect(await outcomes(`${url}/v1/reward`, ['valid 2'], { 'idempotency-key': 'second' })).toEqual(['repeat']);
+  });
+
+  it('are not counted by answers that have no rewards or do not arrive', async () => {
+    const { url } = await start({ repeatWindow: 100 });
+    const failed = await ask(`${url}/get_reward`, { query: ['valid 1', 'broken'] });
+    expect(failed.status).toBe(503);
+    const controller = new AbortController();
+    const left = ask(`${url}/v1/reward`, own('valid 2', 'hang'), { signal: controller.signal });
+    await sleep(200);
+    controller.abort();
+    await expect(left).rejects.toThrow('aborted');
+    await sleep(400);
+    expect(await outcomes(`${url}/v1/reward`, ['valid 1', 'valid 2'])).toEqual(['ok', 'ok']);
+  });
+
+  it('are paid for where the configuration does not reject them', async () => {
+    const { url } = await start({ repeatWindow: 0 });
+    expect(await outcomes(`${url}/v1/reward`, ['valid 1', 'valid 1'])).toEqual(['ok', 'ok']);
+  });
+});
+
+describe('a completion', () => {
+  it('that is cut is no task, whatever of it is there', async () => {
+    const { url } = await start();
+    const items = [
+      { completion: 'valid 1', cut: true },
+      { completion: 'valid 1', cut: false },
+    ];
+    const { body } = await ask(`${url}/v1/reward`, { items });
+    expect(body['results']).toMatchObject([
+      { status: 'invalid', reward: -3, outcome: 'cut_off', detail: 'no end within the greatest length' },
+      { status: 'valid', reward: 1 },
+    ]);
+  });
+
+  it('is read between the special tokens of its beginning and its end', async () => {
+    const scorer = fakeScorer();
+    const { url } = await start({}, scorer);
+    await ask(`${url}/v1/reward`, own('<s> (end)valid 1</s>'));
+    await ask(`${url}/get_reward`, { query: ['ask:<|im_start|>valid 2(end)'], prompts: ['ask:'] });
+    expect(scorer.checked).toEqual(['valid 1', 'valid 2']);
+  });
+});
+
+it('tells a trainer what it must know', async () => {
+  const { url } = await start({ repeatWindow: 500 });
+  expect((await ask(`${url}/v1/info`)).body).toEqual({
+    types: ['code_o'],
+    ...TASK,
+    probes: ['p0', 'p1'],
+    reference: 'fake',
+    limits: {
+      maxBodyBytes: 1 << 20,
+      maxCompletionCharacters: 1 << 18,
+      deadlineMs: 5000,
+      itemTimeoutMs: 2000,
+      maxWaiting: 10_000,
+    },
+    repeatWindow: 500,
+  });
+});
+
+it('logs what it refuses and what it cannot judge, one line a kind', async () => {
+  const lines: string[] = [];
+  const { url } = await start({ log: (line) => lines.push(line) });
+  for (let i = 0; i < 3; i++) await ask(`${url}/v1/reward?session=a`, { items: 7 });
+  await ask(`${url}/v1/reward`, own('valid 1', 'broken'));
+  await ask(`${url}/health`);
+  expect(lines).toEqual([
+    '400 /v1/reward from 127.0.0.1: items: give a list, not 7',
+    'not judged /v1/reward from 127.0.0.1: 1 of 2 items, the first by failure: the sandbox keeps failing',
+  ]);
 });
 
 describe('a server that stops', () => {

@@ -1,13 +1,16 @@
-/** The reward over HTTP: who may ask, how much, and what is answered. Node's own server: five routes need no framework. */
+/** The reward over HTTP: who may ask, how much, and what is answered. Node's own server: so few routes need no framework. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { RunError } from '../errors.js';
 import { hasKey } from './api-key.js';
+import { askerOf } from './asker.js';
 import { announcesMore, BodyTooLarge, discardBody, Disconnected, readBody } from './body.js';
 import { SpecialTokens } from '../domain/special-tokens.js';
 import { createMetrics, type ServerMetrics } from './metrics.js';
 import { BadRequest, readJson, readOpenRlhf, readOwn, writeOpenRlhf } from './protocols.js';
-import { Overloaded, RewardService, type ItemResult, type RewardItem } from './reward-service.js';
+import { Refusals } from './refusals.js';
+import { Repeats } from './repeats.js';
+import { MAX_COMPLETION, Overloaded, RewardService, type Judged, type RewardItem } from './reward-service.js';
 import type { RewardScorer } from './scorer.js';
 
 export interface ServerSettings {
@@ -23,6 +26,10 @@ export interface ServerSettings {
   readonly itemTimeoutMs: number;
   /** Items that may wait. */
   readonly maxWaiting: number;
+  /** Latest distinct tasks of a session that a new one is compared with; 0: repeats are paid for. */
+  readonly repeatWindow: number;
+  /** Takes one line a kind of refusal, without its end. */
+  readonly log: (line: string) => void;
 }
 
 export interface RunningServer {
@@ -45,11 +52,15 @@ const KEEP_ALIVE_MS = 75_000;
 const LAST_ANSWERS_MS = 1000;
 /** Seconds after which an overloaded server may be asked again. */
 const RETRY_AFTER_S = 5;
+/** Runs whose tasks are remembered. */
+const MOST_SESSIONS = 32;
 
 interface Answer {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** To be called when the answer does not reach the client. */
+  readonly onLost?: () => void;
 }
 
 type Handler = (request: IncomingMessage, gone: AbortSignal) => Promise<Answer>;
@@ -71,6 +82,8 @@ class RewardServer {
   readonly #scorer: RewardScorer;
   readonly #settings: ServerSettings;
   readonly #service: RewardService;
+  readonly #repeats: Repeats;
+  readonly #refusals: Refusals;
   readonly #special: SpecialTokens;
   readonly #metrics: ServerMetrics;
   readonly #http: Server;
@@ -83,11 +96,14 @@ class RewardServer {
     this.#special = new SpecialTokens(scorer.specialTokens);
     const metrics = createMetrics(() => this.#service.queue);
     this.#metrics = metrics;
-    const { itemTimeoutMs, maxWaiting } = settings;
-    this.#service = new RewardService(scorer, { itemTimeoutMs, maxWaiting }, metrics);
+    const { itemTimeoutMs, maxWaiting, repeatWindow, log } = settings;
+    this.#repeats = new Repeats({ window: repeatWindow, sessions: MOST_SESSIONS });
+    this.#refusals = new Refusals(log);
+    this.#service = new RewardService(scorer, { itemTimeoutMs, maxWaiting }, metrics, this.#repeats);
     this.#routes = {
       '/get_reward': { method: 'POST', handle: (request, gone) => this.#openRlhf(request, gone) },
       '/v1/reward': { method: 'POST', handle: (request, gone) => this.#own(request, gone) },
+      '/v1/info': { method: 'GET', handle: async () => this.#info() },
       '/health': { method: 'GET', handle: async () => this.#health() },
       '/metrics': { method: 'GET', handle: () => this.#metricsText() },
     };
@@ -141,13 +157,17 @@ class RewardServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const started = performance.now();
-    const path = (request.url ?? '').split('?', 1)[0]!;
+    const path = pathOf(request);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const answer = await this.#answer(path, request, gone.signal);
     const route = Object.hasOwn(this.#routes, path) ? path : 'other';
     this.#metrics.request(route, answer.status, (performance.now() - started) / 1000);
-    if (response.destroyed) return;
+    this.#log(route, request, answer);
+    if (response.destroyed) return answer.onLost?.();
+    response.once('close', () => {
+      if (!response.writableFinished) answer.onLost?.();
+    });
     const isText = typeof answer.body === 'string';
     const body = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
     // What was not read of a refused request would be taken for the next one.
@@ -188,12 +208,14 @@ class RewardServer {
   /** OpenRLHF has no word for an error of one sample; it sends a request again that fails, which costs only what is missing. */
   async #openRlhf(request: IncomingMessage, gone: AbortSignal): Promise<Answer> {
     const items = readOpenRlhf(await this.#json(request), this.#scorer.kinds, this.#special);
-    const results = await this.#judge(items, null, gone);
+    const { results, withdraw } = await this.#judge(request, items, null, gone);
     const errors = results.filter((result) => result.status === 'error');
     const [first] = errors;
     if (first === undefined) {
-      return { status: 200, body: writeOpenRlhf(results.filter((result) => result.status !== 'error')) };
+      const body = writeOpenRlhf(results.filter((result) => result.status !== 'error'));
+      return { status: 200, body, onLost: withdraw };
     }
+    withdraw();
     const status = errors.some(({ outcome }) => outcome === 'deadline') ? 504 : 503;
     return failure(
       status,
@@ -203,14 +225,26 @@ class RewardServer {
 
   async #own(request: IncomingMessage, gone: AbortSignal): Promise<Answer> {
     const { items, deadlineMs } = readOwn(await this.#json(request), this.#scorer.kinds, this.#special);
-    return { status: 200, body: { results: await this.#judge(items, deadlineMs, gone) } };
+    const { results, withdraw } = await this.#judge(request, items, deadlineMs, gone);
+    return { status: 200, body: { results }, onLost: withdraw };
   }
 
-  async #judge(items: readonly RewardItem[], deadlineMs: number | null, gone: AbortSignal): Promise<ItemResult[]> {
+  async #judge(
+    request: IncomingMessage,
+    items: readonly RewardItem[],
+    deadlineMs: number | null,
+    gone: AbortSignal,
+  ): Promise<Judged> {
     const deadline = Math.min(deadlineMs ?? Infinity, this.#settings.deadlineMs);
-    const results = await this.#service.judge(items, deadline, gone);
-    this.#metrics.items(results);
-    return results;
+    const judged = await this.#service.judge(items, askerOf(request), deadline, gone);
+    this.#metrics.items(judged.results);
+    const errors = judged.results.filter(({ status }) => status === 'error');
+    const [first] = errors;
+    if (first !== undefined) {
+      const message = `${errors.length} of ${items.length} items, the first by ${first.outcome}: ${first.detail}`;
+      this.#refusals.tell({ what: 'not judged', route: pathOf(request), client: clientOf(request), message });
+    }
+    return judged;
   }
 
   async #json(request: IncomingMessage): Promise<unknown> {
@@ -223,8 +257,24 @@ class RewardServer {
   #health(): Answer {
     const { kinds, probes, about } = this.#scorer;
     const isStopping = this.#stopping !== null;
-    const body = { status: isStopping ? 'stopping' : 'ok', kinds, probes, ...about, queue: this.#service.queue };
+    const status = isStopping ? 'stopping' : 'ok';
+    const sessions = this.#repeats.sessions;
+    const body = { status, kinds, probes, ...about, queue: this.#service.queue, sessions };
     return { status: isStopping ? 503 : 200, body };
+  }
+
+  #info(): Answer {
+    const { kinds, probes, about, task } = this.#scorer;
+    const { maxBodyBytes, deadlineMs, itemTimeoutMs, maxWaiting, repeatWindow } = this.#settings;
+    const limits = { maxBodyBytes, maxCompletionCharacters: MAX_COMPLETION, deadlineMs, itemTimeoutMs, maxWaiting };
+    return { status: 200, body: { types: kinds, ...task, probes, ...about, limits, repeatWindow } };
+  }
+
+  /** What a client is refused is told here too: a trainer's own log may not show it. */
+  #log(route: string, request: IncomingMessage, { status, body }: Answer): void {
+    if (status < 400 || route === '/health') return;
+    const { message } = (body as ReturnType<typeof failure>['body']).error;
+    this.#refusals.tell({ what: String(status), route, client: clientOf(request), message });
   }
 
   async #metricsText(): Promise<Answer> {
@@ -232,6 +282,14 @@ class RewardServer {
   }
 }
 
-function failure(status: number, message: string, headers: Readonly<Record<string, string>> = {}): Answer {
+function pathOf({ url }: IncomingMessage): string {
+  return (url ?? '').split('?', 1)[0]!;
+}
+
+function clientOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? 'a client that has left';
+}
+
+function failure(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
   return { status, body: { error: { message } }, headers };
 }

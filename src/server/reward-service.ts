@@ -4,12 +4,28 @@
  */
 import { Dropped, FairQueue } from './fair-queue.js';
 import type { Checked, RewardScorer } from './scorer.js';
+import type { Asker, Repeats } from './repeats.js';
 import { ScoreBatcher } from './score-batcher.js';
 import { VerdictCache } from './verdict-cache.js';
 
 export interface RewardItem {
   readonly kind: string;
   readonly completion: string;
+  /** Whether it reached its greatest length without an end, so that what is written is not all of it. */
+  readonly isCut: boolean;
+}
+
+export interface Judged {
+  /** One an item, in order. */
+  readonly results: readonly ItemResult[];
+  /** To be called when they do not arrive: their tasks are then no repeats when they are sent again. */
+  readonly withdraw: () => void;
+}
+
+/** A result that no session changes, and the text of a valid task. */
+interface Verdict {
+  readonly result: ItemResult;
+  readonly task: string | null;
 }
 
 export type ItemResult =
@@ -62,7 +78,7 @@ export interface ServiceObserver {
 }
 
 /** A longer completion is invalid unread: no task is that long. */
-const MAX_COMPLETION = 1 << 18;
+export const MAX_COMPLETION = 1 << 18;
 const LARGEST_BATCH = 64;
 const CACHED_VERDICTS = 16_384;
 /** Checks under way for each that can run: the next one is there when a worker is free. */
@@ -83,11 +99,13 @@ export class RewardService {
   readonly #observer: ServiceObserver;
   readonly #queue: FairQueue;
   readonly #batcher: ScoreBatcher<readonly number[]>;
-  readonly #cache = new VerdictCache<ItemResult>(CACHED_VERDICTS);
+  readonly #cache = new VerdictCache<Verdict>(CACHED_VERDICTS);
+  readonly #repeats: Repeats;
   #isStopped = false;
   readonly #stops = new Set<(outcome: ErrorOutcome, detail: string) => void>();
 
-  constructor(scorer: RewardScorer, limits: ServiceLimits, observer: ServiceObserver) {
+  constructor(scorer: RewardScorer, limits: ServiceLimits, observer: ServiceObserver, repeats: Repeats) {
+    this.#repeats = repeats;
     this.#scorer = scorer;
     this.#limits = limits;
     this.#observer = observer;
@@ -100,18 +118,31 @@ export class RewardService {
   }
 
   /**
-   * One result an item, in order, within `deadlineMs`. What is not done by then, or when `gone` is aborted, is an error.
+   * One result an item, in order, within `deadlineMs`. What is not done by then, or when `gone` is aborted, is an error; a task that the
+   * asker's session was paid for before is invalid, a `repeat`.
    * @throws Overloaded
    */
-  async judge(items: readonly RewardItem[], deadlineMs: number, gone: AbortSignal): Promise<ItemResult[]> {
-    if (this.#isStopped) return items.map(() => itemError('shutting_down', STOPPED));
-    const results = new Map<string, ItemResult>();
-    const keys = items.map(({ kind, completion }) => VerdictCache.key(kind, completion));
+  async judge(items: readonly RewardItem[], asker: Asker, deadlineMs: number, gone: AbortSignal): Promise<Judged> {
+    const verdicts = await this.#verdicts(items, deadlineMs, gone);
+    const { repeats, withdraw } = this.#repeats.admit(
+      asker,
+      verdicts.map(({ task }) => task),
+    );
+    const results = verdicts.map(({ result }, i) =>
+      repeats[i] ? this.#invalid('repeat', 'the session was paid for this task before') : result,
+    );
+    return { results, withdraw };
+  }
+
+  async #verdicts(items: readonly RewardItem[], deadlineMs: number, gone: AbortSignal): Promise<Verdict[]> {
+    if (this.#isStopped) return items.map(() => withoutTask(itemError('shutting_down', STOPPED)));
+    const verdicts = new Map<string, Verdict>();
+    const keys = items.map(({ kind, completion, isCut }) => VerdictCache.key(kind, completion, isCut));
     const pending = new Map<string, RewardItem>();
     for (const [i, key] of keys.entries()) {
       const known = this.#cache.get(key);
       if (known === undefined) pending.set(key, items[i]!);
-      else results.set(key, known);
+      else verdicts.set(key, known);
     }
     if (this.#queue.size.waiting + pending.size > this.#limits.maxWaiting) {
       throw new Overloaded(`${this.#queue.size.waiting} items wait already`);
@@ -119,14 +150,14 @@ export class RewardService {
     const lane = this.#queue.lane();
     const work = Promise.all(
       [...pending].map(async ([key, item]) => {
-        const result = await this.#judgeOne(item, (job) => lane.run(job));
-        results.set(key, result);
-        if (result.status !== 'error') this.#cache.set(key, result);
+        const verdict = await this.#judgeOne(item, (job) => lane.run(job));
+        verdicts.set(key, verdict);
+        if (verdict.result.status !== 'error') this.#cache.set(key, verdict);
       }),
     );
     const late = await this.#within(work, deadlineMs, gone);
     if (late !== null) lane.drop(late.detail);
-    return keys.map((key) => results.get(key) ?? late!);
+    return keys.map((key) => verdicts.get(key) ?? withoutTask(late!));
   }
 
   /** Errors for all that is not done. */
@@ -156,27 +187,35 @@ export class RewardService {
     });
   }
 
-  async #judgeOne({ kind, completion }: RewardItem, inTurn: InTurn): Promise<ItemResult> {
-    if (completion.length > MAX_COMPLETION) return this.#invalid('too_long', `more than ${MAX_COMPLETION} characters`);
+  async #judgeOne({ kind, completion, isCut }: RewardItem, inTurn: InTurn): Promise<Verdict> {
+    if (isCut) return withoutTask(this.#invalid('cut_off', 'no end within the greatest length'));
+    if (completion.length > MAX_COMPLETION) {
+      return withoutTask(this.#invalid('too_long', `more than ${MAX_COMPLETION} characters`));
+    }
     try {
       const checked = await this.#check(kind, completion, inTurn);
       if (checked === null) {
-        return itemError('item_timeout', `its check took longer than ${this.#limits.itemTimeoutMs / 1000} s`);
+        const seconds = this.#limits.itemTimeoutMs / 1000;
+        return withoutTask(itemError('item_timeout', `its check took longer than ${seconds} s`));
       }
       const { valid, outcome, detail, text } = checked;
-      if (!valid || text === null) return this.#invalid(outcome, detail);
-      const logits = await this.#batcher.add(text);
-      return {
-        status: 'valid',
-        reward: this.#scorer.reward(logits),
-        outcome: 'ok',
-        detail: '',
-        logits: Object.fromEntries(this.#scorer.probes.map((name, j) => [name, logits[j]!])),
-        probability: this.#scorer.bandProbability(logits),
-      };
+      if (!valid || text === null) return withoutTask(this.#invalid(outcome, detail));
+      return { result: this.#valid(await this.#batcher.add(text)), task: text };
     } catch (error) {
-      return error instanceof Dropped ? itemError('deadline', error.message) : itemError('failure', messageOf(error));
+      const outcome = error instanceof Dropped ? 'deadline' : 'failure';
+      return withoutTask(itemError(outcome, messageOf(error)));
     }
+  }
+
+  #valid(logits: readonly number[]): ItemResult {
+    return {
+      status: 'valid',
+      reward: this.#scorer.reward(logits),
+      outcome: 'ok',
+      detail: '',
+      logits: Object.fromEntries(this.#scorer.probes.map((name, j) => [name, logits[j]!])),
+      probability: this.#scorer.bandProbability(logits),
+    };
   }
 
   /**
@@ -202,6 +241,10 @@ export class RewardService {
   #invalid(outcome: string, detail: string): ItemResult {
     return { status: 'invalid', reward: this.#scorer.reward(null), outcome, detail, logits: null, probability: null };
   }
+}
+
+function withoutTask(result: ItemResult): Verdict {
+  return { result, task: null };
 }
 
 function itemError(outcome: ErrorOutcome, detail: string): ItemError {

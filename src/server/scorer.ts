@@ -10,6 +10,22 @@ export interface Checked {
   readonly text: string | null;
 }
 
+/** How a generator is asked, how its completions end, and what they earn. */
+export interface TaskInfo {
+  /** Type of task → what the generator is asked for one; where it varies, an example. */
+  readonly prompts: Readonly<Record<string, string>>;
+  /** auto: the prompt is a user's turn where the generator has a chat template; never: it is put as it is. */
+  readonly chat: string;
+  /** Texts that end a completion, beside the generator's end of sequence. */
+  readonly stops: readonly string[];
+  readonly maxNewTokens: number;
+  /** Of sampling in reinforcement learning. */
+  readonly temperature: number;
+  readonly band: Readonly<Record<'min' | 'max' | 'of', number>>;
+  /** A valid task earns a logit within ± clip. */
+  readonly reward: { readonly clip: number; readonly invalid: number };
+}
+
 export interface RewardScorer {
   /** Types of task that it takes. */
   readonly kinds: readonly string[];
@@ -19,6 +35,8 @@ export interface RewardScorer {
   readonly specialTokens: readonly string[];
   /** What it is, for `/health`. */
   readonly about: Readonly<Record<string, string>>;
+  /** What a trainer must know to have a generator rewarded by it, for `/v1/info`. */
+  readonly task: TaskInfo;
   /** Checks that can usefully be under way at once. */
   readonly parallel: number;
   /** @throws when the sandbox fails: that says nothing of the completion */

@@ -10,8 +10,8 @@ export class VerdictCache<Verdict> {
     this.#capacity = capacity;
   }
 
-  static key(kind: string, completion: string): string {
-    return createHash('sha256').update(`${kind}\n`).update(completion).digest('base64');
+  static key(kind: string, completion: string, isCut: boolean): string {
+    return createHash('sha256').update(`${kind} ${isCut}\n`).update(completion).digest('base64');
   }
 
   get(key: string): Verdict | undefined {

@@ -49,6 +49,16 @@ describe('validity', () => {
     });
   });
 
+  it('takes a task without comments, in the sandbox and after it', async () => {
+    const sandbox = createFakeSandbox(echo);
+    const padded = task('[1, 2]  ', 'def f(x): # one\n    "two"\n\n    return x');
+    const domain = domainWith();
+    const [check, again] = await domain.check([padded, task()], sandbox, { earlier: new Set() });
+    expect(sandbox.requests.map(({ program }) => program.code)).toEqual([task().snippet]);
+    expect(domain.render(check!.task!)).toBe('def f(x):\n    return x\n>>> f([1, 2])\n');
+    expect(again!.outcome).toBe('repeat');
+  });
+
   it('asks the sandbox once a task: the input, then seven random ones of its types', async () => {
     const sandbox = createFakeSandbox(echo);
     await domainWith().check([task()], sandbox);

@@ -1,5 +1,5 @@
 /**
- * Validity 𝒲 of code tasks. A task has the first of these outcomes that applies:
+ * Validity 𝒲 of code tasks, which are taken without comments and what else is idle. A task has the first of these outcomes that applies:
  *
  * - `unparsable`: not a program and its input or inputs, or an input is not a list of literals
  * - `syntax_error`: the program does not parse
@@ -12,7 +12,7 @@
  * - `too_few_inputs` (code_f): repeats left out, the task has fewer inputs than it must
  * - `guessable`: too few distinct outputs, of code_f on its own inputs, else on random ones
  * - `telling_message` (code_f): the message holds code, or a hidden output
- * - `too_long`: the task as the solver sees it
+ * - `too_long`: the task as the solver sees it, or longer than the reference model reads, which the pipeline tells
  * - `repeat`: the run has written this task before
  * - `ok`
  *
@@ -23,6 +23,7 @@ import type { ProgramResult, Sandbox, SyntaxFacts } from '../../sandbox/sandbox.
 import type { Check } from '../domain.js';
 import { mapBounded } from './bounded.js';
 import { QUEUED_PER_WORKER } from './grading.js';
+import { plainTask } from './plain-program.js';
 import type { ValiditySettings } from './settings.js';
 import type { CodeTask, Fault, Settled, TaskType, Writing } from './task.js';
 import { topicOf, UNPARSABLE, type TopicRules } from './topics.js';
@@ -38,12 +39,13 @@ export interface ValidityRules extends Writing {
  * @throws {RunError} when the sandbox fails
  */
 export async function checkValidity(
-  tasks: readonly (CodeTask | null)[],
+  proposed: readonly (CodeTask | null)[],
   sandbox: Sandbox,
   rules: ValidityRules,
   earlier: ReadonlySet<string> | null,
 ): Promise<Check<CodeTask>[]> {
   const { notation, settings, typeOf } = rules;
+  const tasks = proposed.map((task) => task && plainTask(task));
   const keys = tasks.map((task) => task && `${task.type}\n${typeOf(task.type).proposal(notation, task)}`);
   const distinct = new Map<string, CodeTask>();
   for (const [i, task] of tasks.entries()) if (task !== null) distinct.set(keys[i]!, task);
