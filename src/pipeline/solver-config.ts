@@ -93,7 +93,14 @@ export const solverSchema = z
       .min(0)
       .default(8)
       .describe(
-        'Of an endpoint: times a failed request is sent again, with exponential back-off, before its attempts are errors.',
+        'Of an endpoint: times a failed request is sent again, with exponential back-off, before it is found out whether the endpoint is away, or fails at that question alone.',
+      ),
+    waitSeconds: z
+      .number()
+      .min(0)
+      .default(1800)
+      .describe(
+        'Of an endpoint: seconds that one which has stopped answering is waited for; then the run ends, and goes on with the same batch when it is started again.',
       ),
     prices: z
       .strictObject({
@@ -180,7 +187,16 @@ function fieldProblems({
 
 /** Of the settings those that an endpoint's answers follow from; the others say how it is asked. */
 export function answerSettings(solver: SolverConfig): Partial<SolverConfig> {
-  const { apiKeyEnv: _, samples: _s, concurrency: _c, timeoutSeconds: _t, retries: _r, prices: _p, ...others } = solver;
+  const {
+    apiKeyEnv: _,
+    samples: _s,
+    concurrency: _c,
+    timeoutSeconds: _t,
+    retries: _r,
+    waitSeconds: _w,
+    prices: _p,
+    ...others
+  } = solver;
   return others;
 }
 

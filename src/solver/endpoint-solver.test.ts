@@ -20,6 +20,7 @@ const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
   concurrency: 8,
   timeoutSeconds: 5,
   retries: 3,
+  waitSeconds: 0,
   samples: 'auto',
 };
 
@@ -274,7 +275,65 @@ describe('a fault', () => {
     const solver = await open(server.url, { retries: 1 });
     const attempt = solver.attempt(['a', 'b'], 2, 1);
     await expect(attempt).rejects.toThrow(RunError);
-    await expect(attempt).rejects.toThrow('answered none of 2 questions: status 503: loading; see to its server');
+    await expect(attempt).rejects.toThrow(
+      'has stopped answering: status 503: loading (waited 0 s, solver.waitSeconds); its answers so far are kept: see to its server',
+    );
+  });
+
+  it('of a server that is away is waited for: no attempt is lost, and none is had twice', async () => {
+    let downUntil = Infinity;
+    let answered = 0;
+    const server = await startChatServer((request, i) => {
+      if (answered >= 4 && downUntil === Infinity) downUntil = performance.now() + 400;
+      if (performance.now() < downUntil && downUntil < Infinity) return { kind: 'status', status: 503 };
+      answered++;
+      return several(i, request.n);
+    });
+    const keeper = memory();
+    const solver = await open(server.url, { retries: 1, waitSeconds: 20 });
+    const questions = Array.from({ length: 12 }, (_, i) => `question ${i}`);
+    const attempts = await solver.attempt(questions, 3, 1, { keeper });
+    expect(attempts.flat().map(({ status }) => status)).toEqual(Array.from({ length: 36 }, () => 'answered'));
+    const kept = [...keeper.responses.values()].flat();
+    expect(kept).toHaveLength(12);
+    expect(new Set(attempts.flat().map(({ answer }) => answer)).size).toBe(36);
+  });
+
+  it('of a server that stays away leaves the call open, and what came is kept', async () => {
+    let down = false;
+    let answered = 0;
+    const server = await startChatServer((request, i) => {
+      if (down) return { kind: 'status', status: 502, text: 'bad gateway' };
+      down = ++answered === 3;
+      return several(i, request.n);
+    });
+    const keeper = memory();
+    const solver = await open(server.url, { retries: 1, waitSeconds: 0.2, concurrency: 1 });
+    const questions = ['a', 'b', 'c', 'd', 'e'];
+    await expect(solver.attempt(questions, 2, 1, { keeper })).rejects.toThrow(
+      /has stopped answering: status 502: bad gateway \(waited \d+ s, solver\.waitSeconds\)/,
+    );
+    expect([...keeper.responses.keys()]).toEqual([0, 1, 2]);
+    down = false;
+    answered = -Infinity;
+    const attempts = await solver.attempt(questions, 2, 1, { keeper });
+    expect(attempts.flat().every(({ status }) => status === 'answered')).toBe(true);
+    expect([...keeper.responses.values()].map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it('of one question alone is an error of it, while the server answers others, be it asked with them or not', async () => {
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'poison' ? { kind: 'status', status: 500 } : several(i, request.n),
+    );
+    const solver = await open(server.url, { retries: 2, waitSeconds: 60 });
+    const statuses = async (questions: readonly string[]): Promise<string[]> =>
+      (await solver.attempt(questions, 1, 1)).map(([attempt]) => attempt!.status);
+    expect(await statuses(['a', 'poison'])).toEqual(['answered', 'error']);
+    expect(await statuses(['poison'])).toEqual(['error']);
+    const asked = server.requests.filter(({ messages }) => messages[0]!.content === 'poison');
+    // Three times each, and once more where nothing else was answered meanwhile.
+    expect(asked.length).toBeGreaterThanOrEqual(6);
+    expect(asked.length).toBeLessThanOrEqual(8);
   });
 
   it('holds all requests back for as long as the server asks', async () => {

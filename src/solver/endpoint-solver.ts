@@ -21,8 +21,13 @@ import type { AnswerKeeper, Attempt, AttemptOptions, DrawnAttempt, Solver } from
 import { NO_USAGE, unansweredNotes, UsageMeter } from './usage.js';
 
 export interface EndpointSolverSettings extends EndpointSettings, ChatSettings {
-  /** Times that a request is sent again before its attempts are errors; a request that brought a choice starts the count anew. */
+  /**
+   * Times that a request is sent again before it is asked whose fault that is, the endpoint's or the question's; a request that brought a
+   * choice starts the count anew.
+   */
   readonly retries: number;
+  /** Seconds that an endpoint which has stopped answering is waited for. */
+  readonly waitSeconds: number;
   /** `together`: all attempts at a question in one request; `single`: one a request; `auto`: together where the server does it. */
   readonly samples: 'auto' | 'together' | 'single';
 }
@@ -45,6 +50,8 @@ const ERROR: DrawnAttempt = { answer: '', status: 'error', seed: null, draw: nul
 const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
 /** A question that every model has room for. */
 const SHORTEST_QUESTION = '1';
+/** While an endpoint is away it is asked at least so often: after as many failures the time between doubles no more. */
+const VIGIL_DOUBLINGS = 6;
 
 /**
  * @param warn is told what is odd of the endpoint's answers, each oddity once
@@ -74,9 +81,11 @@ interface Work {
   readonly stop: AbortController;
   /** Of requests that are to be sent again. */
   readonly waits: Set<Wait>;
-  /** Whether it brought an attempt; those that were kept before are none. */
-  brought: boolean;
   lastFault: Error | null;
+  /** When an answer last came, by the clock of this process. */
+  lastAnswer: number;
+  /** The wait for an endpoint that may be away; one for all who wait. */
+  vigil: Promise<boolean> | null;
 }
 
 /** A question of a call, with its attempts as far as they are there. */
@@ -129,8 +138,9 @@ class EndpointSolver implements Solver {
   }
 
   /**
-   * @throws RunError when no attempt could be had because the endpoint fails, or refuses every request; NoAnswers when nearly all attempts
-   * are empty or refused; UserError when that is for the settings
+   * Errors are of questions that the endpoint fails at or refuses, while it answers others.
+   * @throws RunError when the endpoint has stopped answering, or refuses every request; NoAnswers when nearly all attempts are empty or
+   * refused; UserError when that is for the settings
    */
   async attempt(
     questions: readonly string[],
@@ -139,7 +149,16 @@ class EndpointSolver implements Solver {
     { meter = new UsageMeter(), keeper, onProgress }: AttemptOptions = {},
   ): Promise<DrawnAttempt[][]> {
     const stop = new AbortController();
-    const work: Work = { seed, meter, keeper, stop, waits: new Set(), brought: false, lastFault: null };
+    const work: Work = {
+      seed,
+      meter,
+      keeper,
+      stop,
+      waits: new Set(),
+      lastFault: null,
+      lastAnswer: Number.NEGATIVE_INFINITY,
+      vigil: null,
+    };
     // As many as there are requests.
     setMaxListeners(0, stop.signal);
     let done = 0;
@@ -152,7 +171,7 @@ class EndpointSolver implements Solver {
           return own;
         }),
       );
-      if (!work.brought && work.lastFault !== null) await this.#explain(work.lastFault, questions.length, work);
+      if (work.lastAnswer < 0 && work.lastFault !== null) await this.#explain(work.lastFault, questions.length, work);
       return attempts;
     } catch (error) {
       stop.abort(error);
@@ -178,9 +197,11 @@ class EndpointSolver implements Solver {
     return attempts.map((attempt) => attempt ?? ERROR);
   }
 
-  /** Ask for a strand's missing attempts until all are there, or can not be had. */
+  /** Ask for a strand's missing attempts until all are there, or are refused, or fail while the endpoint answers others. */
   async #fill(strand: Strand, work: Work): Promise<void> {
     let failures = 0;
+    let firstFailure = 0;
+    let isDoubted = false;
     for (let { round } = strand; ; round++) {
       const missing = missingPlaces(strand);
       if (missing.length === 0) return;
@@ -195,9 +216,11 @@ class EndpointSolver implements Solver {
         return;
       }
       if (failures > 0) work.meter.add({ retries: 1 });
+      const started = performance.now();
       try {
         await this.#ask(strand, missing.length, `endpoint ${strand.name}`, round, work);
         failures = 0;
+        isDoubted = false;
         continue;
       } catch (error) {
         if (error instanceof UserError || error instanceof NoAnswers || work.stop.signal.aborted) throw error;
@@ -208,9 +231,60 @@ class EndpointSolver implements Solver {
         }
       }
       failures++;
-      if (failures > this.#settings.retries) return;
-      await this.#backOff(failures, work);
+      if (failures === 1) firstFailure = started;
+      if (failures <= this.#settings.retries) {
+        await this.#backOff(failures, work);
+      } else if (await this.#untilAlive(work)) {
+        // It was away: what failed meanwhile says nothing of the question.
+        failures = 0;
+        isDoubted = false;
+      } else {
+        // It may have come back only now: the question is at fault where it fails once more, or others were answered meanwhile.
+        if (isDoubted || work.lastAnswer > firstFailure) return;
+        isDoubted = true;
+      }
     }
+  }
+
+  /**
+   * Wait for an endpoint that does not answer even the shortest question. @returns whether it was away
+   * @throws RunError when it stays away for too long
+   */
+  #untilAlive(work: Work): Promise<boolean> {
+    work.vigil ??= this.#watchOver(work).finally(() => (work.vigil = null));
+    return work.vigil;
+  }
+
+  async #watchOver(work: Work): Promise<boolean> {
+    const { endpoint, waitSeconds } = this.#settings;
+    const began = performance.now();
+    for (let failures = 0; ; failures++) {
+      try {
+        await this.#probe(work);
+        return failures > 0;
+      } catch (error) {
+        // Whoever refuses is there.
+        if (error instanceof RefusedRequest) return failures > 0;
+        if (!(error instanceof TransientFault)) throw error;
+        work.lastFault = error;
+      }
+      const waited = (performance.now() - began) / 1000;
+      if (waited >= waitSeconds) {
+        throw new RunError(
+          `the solver's endpoint ${endpoint} has stopped answering: ${work.lastFault.message} ` +
+            `(waited ${Math.round(waited)} s, solver.waitSeconds); its answers so far are kept: see to its server, and run again to go on`,
+          { cause: work.lastFault },
+        );
+      }
+      await this.#backOff(Math.min(failures + 1, VIGIL_DOUBLINGS), work);
+    }
+  }
+
+  /** @throws TransientFault when the endpoint does not answer, RefusedRequest when it refuses to, UserError when it always will */
+  async #probe({ meter, stop }: Work): Promise<void> {
+    meter.add({ requests: 1 });
+    const body = chatRequest({ ...this.#settings, maxNewTokens: 1 }, SHORTEST_QUESTION, 1, 0);
+    meter.add(readWhole(await this.#client.complete(body, stop.signal), 1).usage);
   }
 
   /** A request for several was refused. If one for a single choice is not, the server does no more, and is asked for no more. */
@@ -250,7 +324,7 @@ class EndpointSolver implements Solver {
     work.meter.add(usage);
     for (const remark of response.remarks) this.#watch.tellOnce(remark);
     if (attempts.length === 0) throw new TransientFault(response.why);
-    work.brought = true;
+    work.lastAnswer = performance.now();
     const missing = missingPlaces(strand);
     const placed = attempts.map((attempt, i) => ({ ...attempt, seed, draw: i, place: missing[i]! }));
     for (const { place, ...attempt } of placed) strand.question.attempts[place] = attempt;
@@ -265,12 +339,7 @@ class EndpointSolver implements Solver {
   /** @throws TransientFault, RefusedRequest, UserError */
   async #complete(question: string, n: number, seed: number, signal: AbortSignal): Promise<ChatResponse> {
     const text = await this.#client.complete(chatRequest(this.#settings, question, n, seed), signal);
-    let response;
-    try {
-      response = readChatResponse(text, n);
-    } catch (cause) {
-      throw cause instanceof NoCompletion ? new TransientFault(cause.message, { cause }) : cause;
-    }
+    const response = readWhole(text, n);
     const came = response.attempts.length;
     if (came > 0) this.#answers = true;
     if (came > 1) this.#givesSeveral = true;
@@ -312,8 +381,9 @@ class EndpointSolver implements Solver {
     await this.#shortest;
   }
 
-  /** Nothing came. @throws RunError unless it was for the questions, which the server refuses while it answers others. */
+  /** Nothing came. @throws RunError unless that was for the questions, and the endpoint answers others */
   async #explain(fault: Error, questions: number, work: Work): Promise<void> {
+    if (this.#answers) return;
     let cause = fault;
     if (fault instanceof RefusedRequest) {
       try {
@@ -351,6 +421,15 @@ class EndpointSolver implements Solver {
       ...unansweredNotes(meter.total),
     ];
     return notes.length > 0 ? notes.join('; ') : undefined;
+  }
+}
+
+/** @throws TransientFault for a text that is no response */
+function readWhole(text: string, n: number): ChatResponse {
+  try {
+    return readChatResponse(text, n);
+  } catch (cause) {
+    throw cause instanceof NoCompletion ? new TransientFault(cause.message, { cause }) : cause;
   }
 }
 
