@@ -4,7 +4,8 @@ import { withoutSeeds, type SolverWithoutSeeds } from '../../tests/without-seeds
 import { RunError, UserError } from '../errors.js';
 import { retryAfterMs } from './endpoint-client.js';
 import { NoAnswers } from './answer-watch.js';
-import { openEndpointSolver, type EndpointSolverSettings, type Patience } from './endpoint-solver.js';
+import type { Patience } from './back-off.js';
+import { openEndpointSolver, type EndpointSolverSettings } from './endpoint-solver.js';
 import type { AnswerKeeper, KeptResponse } from './solver.js';
 import { costOf, NO_USAGE, UsageMeter } from './usage.js';
 

@@ -3,19 +3,12 @@
  * had is an `error`, never an answer.
  */
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RunError, UserError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
+import { BackOff, PATIENCE, Vigil, type Patience } from './back-off.js';
 import { AnswerWatch, countEndings, NoAnswers } from './answer-watch.js';
 import { chatRequest, NoCompletion, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
-import {
-  EndpointClient,
-  NoRoom,
-  RefusedRequest,
-  TransientFault,
-  type EndpointSettings,
-  type Wait,
-} from './endpoint-client.js';
+import { EndpointClient, NoRoom, RefusedRequest, TransientFault, type EndpointSettings } from './endpoint-client.js';
 import { settingToChange } from './refused-settings.js';
 import type { AnswerKeeper, Attempt, AttemptOptions, DrawnAttempt, Solver } from './solver.js';
 import { NO_USAGE, unansweredNotes, UsageMeter } from './usage.js';
@@ -32,15 +25,6 @@ export interface EndpointSolverSettings extends EndpointSettings, ChatSettings {
   readonly samples: 'auto' | 'together' | 'single';
 }
 
-export interface Patience {
-  /** Milliseconds before the first retry, doubled for each further one. */
-  readonly first: number;
-  readonly longest: number;
-  /** Seconds that the endpoint has at the start to say what it serves. */
-  readonly checkSeconds: number;
-}
-
-export const PATIENCE: Patience = { first: 500, longest: 60_000, checkSeconds: 30 };
 /** Milliseconds between two words on how far a call is. */
 const TELL_EVERY = 1000;
 /** Every server takes a seed of 31 bits. */
@@ -50,8 +34,6 @@ const ERROR: DrawnAttempt = { answer: '', status: 'error', seed: null, draw: nul
 const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
 /** A question that every model has room for. */
 const SHORTEST_QUESTION = '1';
-/** While an endpoint is away it is asked at least so often: after as many failures the time between doubles no more. */
-const VIGIL_DOUBLINGS = 6;
 
 /**
  * @param warn is told what is odd of the endpoint's answers, each oddity once
@@ -79,13 +61,11 @@ interface Work {
   readonly keeper: AnswerKeeper | undefined;
   /** Aborted when one request fails in a way that every other would. */
   readonly stop: AbortController;
-  /** Of requests that are to be sent again. */
-  readonly waits: Set<Wait>;
+  readonly backOff: BackOff;
+  readonly vigil: Vigil;
   lastFault: Error | null;
   /** When an answer last came, by the clock of this process. */
   lastAnswer: number;
-  /** The wait for an endpoint that may be away; one for all who wait. */
-  vigil: Promise<boolean> | null;
 }
 
 /** A question of a call, with its attempts as far as they are there. */
@@ -149,16 +129,10 @@ class EndpointSolver implements Solver {
     { meter = new UsageMeter(), keeper, onProgress }: AttemptOptions = {},
   ): Promise<DrawnAttempt[][]> {
     const stop = new AbortController();
-    const work: Work = {
-      seed,
-      meter,
-      keeper,
-      stop,
-      waits: new Set(),
-      lastFault: null,
-      lastAnswer: Number.NEGATIVE_INFINITY,
-      vigil: null,
-    };
+    const backOff = new BackOff(this.#patience, stop.signal);
+    const vigil = new Vigil(this.#settings, backOff, () => this.#probe(meter, stop.signal));
+    const lastAnswer = Number.NEGATIVE_INFINITY;
+    const work: Work = { seed, meter, keeper, stop, backOff, vigil, lastFault: null, lastAnswer };
     // As many as there are requests.
     setMaxListeners(0, stop.signal);
     let done = 0;
@@ -233,8 +207,8 @@ class EndpointSolver implements Solver {
       failures++;
       if (failures === 1) firstFailure = started;
       if (failures <= this.#settings.retries) {
-        await this.#backOff(failures, work);
-      } else if (await this.#untilAlive(work)) {
+        await work.backOff.wait(failures, work.lastFault.message);
+      } else if (await work.vigil.untilAlive()) {
         // It was away: what failed meanwhile says nothing of the question.
         failures = 0;
         isDoubted = false;
@@ -246,45 +220,11 @@ class EndpointSolver implements Solver {
     }
   }
 
-  /**
-   * Wait for an endpoint that does not answer even the shortest question. @returns whether it was away
-   * @throws RunError when it stays away for too long
-   */
-  #untilAlive(work: Work): Promise<boolean> {
-    work.vigil ??= this.#watchOver(work).finally(() => (work.vigil = null));
-    return work.vigil;
-  }
-
-  async #watchOver(work: Work): Promise<boolean> {
-    const { endpoint, waitSeconds } = this.#settings;
-    const began = performance.now();
-    for (let failures = 0; ; failures++) {
-      try {
-        await this.#probe(work);
-        return failures > 0;
-      } catch (error) {
-        // Whoever refuses is there.
-        if (error instanceof RefusedRequest) return failures > 0;
-        if (!(error instanceof TransientFault)) throw error;
-        work.lastFault = error;
-      }
-      const waited = (performance.now() - began) / 1000;
-      if (waited >= waitSeconds) {
-        throw new RunError(
-          `the solver's endpoint ${endpoint} has stopped answering: ${work.lastFault.message} ` +
-            `(waited ${Math.round(waited)} s, solver.waitSeconds); its answers so far are kept: see to its server, and run again to go on`,
-          { cause: work.lastFault },
-        );
-      }
-      await this.#backOff(Math.min(failures + 1, VIGIL_DOUBLINGS), work);
-    }
-  }
-
   /** @throws TransientFault when the endpoint does not answer, RefusedRequest when it refuses to, UserError when it always will */
-  async #probe({ meter, stop }: Work): Promise<void> {
+  async #probe(meter: UsageMeter, signal: AbortSignal): Promise<void> {
     meter.add({ requests: 1 });
     const body = chatRequest({ ...this.#settings, maxNewTokens: 1 }, SHORTEST_QUESTION, 1, 0);
-    meter.add(readWhole(await this.#client.complete(body, stop.signal), 1).usage);
+    meter.add(readWhole(await this.#client.complete(body, signal), 1).usage);
   }
 
   /** A request for several was refused. If one for a single choice is not, the server does no more, and is asked for no more. */
@@ -399,22 +339,9 @@ class EndpointSolver implements Solver {
     );
   }
 
-  /** Exponential, with jitter: between half of it and all of it, so that requests that failed together do not come back together. */
-  async #backOff(failures: number, { lastFault, waits, stop }: Work): Promise<void> {
-    const { first, longest } = this.#patience;
-    const delay = Math.min(longest, first * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
-    const wait = { until: performance.now() + delay, why: lastFault!.message };
-    waits.add(wait);
-    try {
-      await sleep(delay, undefined, { signal: stop.signal });
-    } finally {
-      waits.delete(wait);
-    }
-  }
-
   /** The longest wait that is on, and how many attempts came without an answer; undefined where there is nothing to tell. */
-  #noteOf({ waits, meter }: Work): string | undefined {
-    const [last] = [this.#client.pause, ...waits].toSorted((a, b) => b.until - a.until);
+  #noteOf({ backOff, meter }: Work): string | undefined {
+    const [last] = [this.#client.pause, ...backOff.waits].toSorted((a, b) => b.until - a.until);
     const left = last!.until - performance.now();
     const notes = [
       ...(left > 0 ? [`waiting ${Math.ceil(left / 1000)} s: ${last!.why}`] : []),
