@@ -15,7 +15,7 @@ import { PACKAGE, propelIn, sets, temporaryFolder } from './propel-process.js';
 const { Workspace } = (await import(new URL('../dist/pipeline/workspace.js', import.meta.url).href)) as {
   Workspace: typeof WorkspaceType;
 };
-const { sampleKind } = (await import(
+const { sampleKind, taskEnding } = (await import(
   new URL('../dist/pipeline/propose.js', import.meta.url).href
 )) as typeof import('../src/pipeline/propose.js');
 
@@ -95,7 +95,8 @@ it('every task is what the generator writes from its seed', async () => {
         adapter: await adapterOf(first),
       };
       const samples = await sampleKind(workspace, options, { kind: first.type, size: rows.length, seed: first.seed! });
-      const texts = samples.map(({ completion }) => policy.tokenizer.decode(completion.tokens));
+      const ending = taskEnding(workspace, policy);
+      const texts = samples.map(({ completion }) => ending.textOf(completion.tokens));
       expect(texts).toEqual(rows.map(({ completion }) => completion));
       made += rows.length;
     }

@@ -188,7 +188,8 @@ describe('what does nothing', () => {
       `def f(x):\n\n    # ${'a task '.repeat(400)}\n\n    return ${' '.repeat(100)}x[:-1]   \n>>> f([1,  2, 3])\n`,
     ];
     const first = await rewardOf(plain, randomUUID());
-    for (const text of padded) expect(await rewardOf(text, randomUUID())).toEqual(first);
+    const gone = `${plain}1, 2\n\nHope this helps! ${'A good task. '.repeat(20)}`;
+    for (const text of [...padded, gone]) expect(await rewardOf(text, randomUUID())).toEqual(first);
     const session = randomUUID();
     const outcomes = [];
     for (const text of padded) outcomes.push(((await rewardOf(text, session)) as { outcome: string }).outcome);

@@ -117,7 +117,7 @@ export async function sampleKind(
 }
 
 /** What ends a task that a generator writes. */
-function taskEnding({ config, domain }: Pick<Workspace, 'config' | 'domain'>, { tokenizer }: LanguageModel) {
+export function taskEnding({ config, domain }: Pick<Workspace, 'config' | 'domain'>, { tokenizer }: LanguageModel) {
   return new CompletionEnd(tokenizer, config.policy.stops, domain.taskEnd);
 }
 

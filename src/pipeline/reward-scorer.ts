@@ -4,9 +4,11 @@ import { modelName } from '../lm/hub/cache.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import { loadProbe } from '../probe/probe-file.js';
 import { bandLogitsOfTexts } from '../probe/probe.js';
+import { endsAtText, untilEnd } from '../text-end.js';
 import { gate } from '../reward/gate.js';
 import { probeReward } from '../reward/probe-reward.js';
 import type { LogitScale } from '../reward/probe-reward.js';
+import { chatOf } from './chat.js';
 import type { Config } from './config.js';
 import { engineSettings, modelPassBytes } from './memory-budget.js';
 import { openSandbox } from './open-sandbox.js';
@@ -56,6 +58,8 @@ export async function openRewardScorer(options: RewardScorerOptions) {
     const probes = files.map(({ path }) => loadProbe(path, reference).probe);
     const sandbox = await openSandbox({ ...config.sandbox, limits: config.domain.limits }, progress);
     const referenceLength = new ReferenceLength(referenceFolder);
+    // A generator of someone else's may go on writing behind its task, as none of ours could.
+    const ends = [...config.policy.stops.map(endsAtText), ...(domain.taskEnd === null ? [] : [domain.taskEnd])];
     const scales = probes.map(({ scale }) => scale);
     return {
       kinds: domain.kinds,
@@ -65,7 +69,7 @@ export async function openRewardScorer(options: RewardScorerOptions) {
       about: { reference: modelName(referenceFolder), provider: engine.choice.provider, sandbox: sandbox.name },
       task: {
         prompts: Object.fromEntries(domain.kinds.map((kind) => [kind, domain.prompt(kind, config.seed)])),
-        chat: config.policy.chat,
+        chat: chatOf(config.policy, domain),
         stops: config.policy.stops,
         maxNewTokens: config.policy.maxNewTokens,
         // Reinforcement learning samples plainly.
@@ -75,7 +79,7 @@ export async function openRewardScorer(options: RewardScorerOptions) {
       },
       parallel: sandbox.size,
       async check(kind: string, completion: string) {
-        const checks = await domain.check([domain.parse(kind, completion)], sandbox);
+        const checks = await domain.check([domain.parse(kind, untilEnd(completion, ends))], sandbox);
         const [check] = await referenceLength.limit(checks, (one) => domain.render(one));
         const { valid, outcome, detail, task } = check!;
         return { valid, outcome, detail, text: task && domain.render(task) };

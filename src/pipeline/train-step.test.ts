@@ -108,7 +108,13 @@ async function train(name: string, scripts: readonly (readonly string[])[][], ..
       });
     },
   };
-  const workspace = { ...world.workspace, domain, policy: async () => policy } as unknown as Workspace;
+  const workspace = {
+    ...world.workspace,
+    domain,
+    policy: async () => policy,
+    check: (tasks: { snippet: string }[], known: ReadonlySet<string> | null) =>
+      domain.check(tasks, null, known ? { earlier: known } : {}),
+  } as unknown as Workspace;
   await trainGenerator(workspace);
   return { workspace, advantages, losses, sampled, earlier };
 }

@@ -14,9 +14,9 @@ export interface Checked {
 export interface TaskInfo {
   /** Type of task → what the generator is asked for one; where it varies, an example. */
   readonly prompts: Readonly<Record<string, string>>;
-  /** auto: the prompt is a user's turn where the generator has a chat template; never: it is put as it is. */
+  /** auto: the prompt is a user's turn where the generator has a chat template; always; never: it is put as it is. */
   readonly chat: string;
-  /** Texts that end a completion, beside the generator's end of sequence. */
+  /** Texts that end a completion, beside the generator's end of sequence and what the notation calls a complete task. */
   readonly stops: readonly string[];
   readonly maxNewTokens: number;
   /** Of sampling in reinforcement learning. */
