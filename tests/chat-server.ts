@@ -39,6 +39,11 @@ export type Reply =
   | { readonly kind: 'reset' }
   | { readonly kind: 'hang' };
 
+/** Whether it is the question that an endpoint is asked before any work. */
+export function isTrial({ messages }: ChatRequest): boolean {
+  return messages.at(-1)!.content === '1';
+}
+
 export interface ChatServer {
   /** `http://127.0.0.1:…/v1` */
   readonly url: string;

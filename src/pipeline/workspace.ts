@@ -212,7 +212,11 @@ export class Workspace {
     const progress = this.progress('solver');
     const waiting = setInterval(() => progress.update(0, 1, `waiting for ${settings.endpoint} to answer`), 1000);
     try {
-      return await openEndpointSolver(settings, PATIENCE, (message) => progress.done(`warning: ${message}`));
+      const solver = await openEndpointSolver(settings, PATIENCE, (message) => progress.done(`warning: ${message}`));
+      await solver.prove();
+      if (!this.#readOnly)
+        this.store.recordVersion('solverSamplingRefused', solver.refusedSampling.join(', ') || 'nothing');
+      return solver;
     } finally {
       clearInterval(waiting);
     }

@@ -57,6 +57,17 @@ export interface Wait {
   readonly why: string;
 }
 
+/** What a server says of a model that it serves. */
+export interface ServedModel {
+  readonly id: string;
+  /** Tokens of question and answer together; null where it does not say. */
+  readonly maxLength: number | null;
+  /** Its account of a request is that of one choice, however many were asked for. */
+  readonly isLlamaCpp: boolean;
+}
+
+const UNTOLD: ServedModel = { id: '', maxLength: null, isLlamaCpp: false };
+
 interface Response {
   readonly status: number;
   readonly location: string | null;
@@ -115,9 +126,12 @@ export class EndpointClient {
 
   /**
    * @param probe the body of a short request, for a server that does not list its models
-   * @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key or does not serve the model
+   * @param maxNewTokens of a request
+   * @returns what the server says of the model
+   * @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key, does not serve the model, or that has no
+   * room for so many tokens
    */
-  async check(seconds: number, probe: string): Promise<void> {
+  async check(seconds: number, probe: string, maxNewTokens: number): Promise<ServedModel> {
     const signal = new AbortController().signal;
     let response;
     try {
@@ -131,24 +145,34 @@ export class EndpointClient {
     }
     const { status, text } = response;
     // Some servers do not list their models.
-    if (status === 404 || status === 405 || status === 501) return this.#checkByCompletion(seconds, probe);
+    if (status === 404 || status === 405 || status === 501) {
+      await this.#checkByCompletion(seconds, probe);
+      return UNTOLD;
+    }
     const advice = this.#adviceOn(response);
     if (advice !== null) throw new UserError(advice);
     // A server that is busy or starting is waited for where it is asked.
-    if (status >= 400) return;
+    if (status >= 400) return UNTOLD;
     const served = servedModels(text);
     if (served === null) {
       throw new UserError(
         `solver.endpoint: ${this.#base} answers, but is no OpenAI-compatible API; its URL mostly ends in /v1`,
       );
     }
-    if (served.length === 0 || served.includes(this.#settings.model)) return;
-    throw new UserError(
-      `solver.model: ${this.#base} does not serve ${this.#settings.model}; it serves ${served
-        .slice(0, 10)
-        .map((name) => name.slice(0, NAME_SHOWN))
-        .join(', ')}`,
-    );
+    const { model } = this.#settings;
+    const own = served.find(({ id }) => id === model);
+    if (own === undefined && served.length > 0) {
+      const names = served.slice(0, 10).map(({ id }) => id.slice(0, NAME_SHOWN));
+      throw new UserError(`solver.model: ${this.#base} does not serve ${model}; it serves ${names.join(', ')}`);
+    }
+    const { maxLength = null } = own ?? {};
+    if (maxLength !== null && maxNewTokens >= maxLength) {
+      throw new UserError(
+        `solver.maxNewTokens: ${this.#base} serves ${model} with ${maxLength} tokens for question and answer together ` +
+          `(max_model_len), so ${maxNewTokens} new ones have no room beside a question; lower it`,
+      );
+    }
+    return own ?? UNTOLD;
   }
 
   async #checkByCompletion(seconds: number, probe: string): Promise<void> {
@@ -255,13 +279,19 @@ export function retryAfterMs(header: string, now: number): number | null {
   return Number.isNaN(wait) ? null : Math.min(Math.max(wait, 0), LONGEST_RETRY_AFTER_MS);
 }
 
-function servedModels(text: string): string[] | null {
+function servedModels(text: string): ServedModel[] | null {
   try {
     const { data } = parseJsonWithin(text) as { data?: unknown };
-    return Array.isArray(data)
-      ? data.flatMap((model: { id?: unknown } | null) => (typeof model?.id === 'string' ? [model.id] : []))
-      : null;
+    return Array.isArray(data) ? (data as unknown[]).flatMap(servedModel) : null;
   } catch {
     return null;
   }
+}
+
+function servedModel(entry: unknown): ServedModel[] {
+  if (typeof entry !== 'object' || entry === null) return [];
+  const { id, owned_by: owner, max_model_len: length } = entry as Record<string, unknown>;
+  if (typeof id !== 'string') return [];
+  const maxLength = typeof length === 'number' && Number.isSafeInteger(length) && length > 0 ? length : null;
+  return [{ id, maxLength, isLlamaCpp: owner === 'llamacpp' }];
 }

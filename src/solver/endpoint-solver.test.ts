@@ -25,6 +25,17 @@ const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
   samples: 'auto',
 };
 
+/** What no request leaves to the server. */
+const PLAIN = {
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  repetition_penalty: 1,
+  repeat_penalty: 1,
+};
+
 async function open(
   endpoint: string,
   settings: Partial<EndpointSolverSettings> = {},
@@ -62,6 +73,97 @@ function memory(): AnswerKeeper & { readonly responses: Map<number, KeptResponse
   };
 }
 
+describe('plain sampling', () => {
+  const refusing =
+    (...fields: readonly string[]) =>
+    (request: ChatRequest, i: number): Reply => {
+      const found = fields.find((field) => field in request);
+      if (found === undefined) return several(i, request.n);
+      const error = { message: `Unrecognized request argument supplied: ${found}`, param: null };
+      return { kind: 'status', status: 400, text: JSON.stringify({ error }) };
+    };
+
+  it('leaves out what the server refuses, says so once, and asks for it no more', async () => {
+    const server = await startChatServer(refusing('top_k', 'min_p', 'repetition_penalty', 'repeat_penalty'));
+    const warnings: string[] = [];
+    const solver = await openEndpointSolver(
+      { ...SETTINGS, endpoint: server.url },
+      { first: 2, longest: 20, checkSeconds: 5 },
+      (message) => warnings.push(message),
+    );
+    onTestFinished(() => solver.close());
+    await solver.prove();
+    expect(server.requests).toHaveLength(5);
+    expect(solver.refusedSampling).toEqual(['top_k', 'min_p', 'repetition_penalty', 'repeat_penalty']);
+    const [attempts] = await solver.attempt(['a'], 2, 1);
+    expect(attempts!.map(({ status }) => status)).toEqual(['answered', 'answered']);
+    expect(server.requests).toHaveLength(6);
+    expect(server.requests[5]).toMatchObject({ top_p: 1, presence_penalty: 0, frequency_penalty: 0 });
+    expect(warnings.map((warning) => warning.replace(/^.*: (\w+ is refused)/, '$1'))).toEqual(
+      ['top_k', 'min_p', 'repetition_penalty', 'repeat_penalty'].map(
+        (field) => `${field} is refused, and left out: sampling is plain only as far as its default is`,
+      ),
+    );
+  });
+
+  it('is found out of by requests that are under way at once too', async () => {
+    const server = await startChatServer(refusing('top_k', 'min_p'));
+    const attempts = await (await open(server.url)).attempt(['a', 'b', 'c', 'd'], 2, 1);
+    expect(attempts.flat().every(({ status }) => status === 'answered')).toBe(true);
+  });
+
+  it('is what solver.body says instead, and a field of it that is refused is for the settings', async () => {
+    const server = await startChatServer(refusing('top_k'));
+    const solver = await openEndpointSolver({ ...SETTINGS, endpoint: server.url, body: { top_k: 20 } });
+    onTestFinished(() => solver.close());
+    await expect(solver.prove()).rejects.toThrow(/^solver\.body\.top_k: drop or correct it \(.*refuses every request/);
+    expect(server.requests[0]).toMatchObject({ top_k: 20 });
+  });
+
+  it('is asked one by one of llama.cpp, whose account is that of one choice', async () => {
+    const listed = (owner: string): Reply => ({
+      kind: 'text',
+      text: JSON.stringify({ data: [{ id: 'm', owned_by: owner }] }),
+    });
+    const sent: Record<string, number> = {};
+    for (const owner of ['llamacpp', 'vllm']) {
+      const server = await startChatServer(
+        (request, i) => several(i, request.n),
+        () => listed(owner),
+      );
+      const warnings: string[] = [];
+      await (await open(server.url, {}, {}, (message) => warnings.push(message))).attempt(['a'], 4, 1);
+      sent[owner] = server.requests.length;
+      expect(warnings).toHaveLength(owner === 'llamacpp' ? 1 : 0);
+    }
+    expect(sent).toEqual({ llamacpp: 4, vllm: 1 });
+  });
+});
+
+describe('a proof before any work', () => {
+  it('waits for a server that is starting', async () => {
+    const server = await startChatServer((request, i) =>
+      i < 3 ? { kind: 'status', status: 503, text: '{"error":{"message":"Loading model"}}' } : several(i, request.n),
+    );
+    const solver = await openEndpointSolver(
+      { ...SETTINGS, endpoint: server.url, waitSeconds: 20 },
+      { first: 2, longest: 20, checkSeconds: 5 },
+    );
+    onTestFinished(() => solver.close());
+    await solver.prove();
+    expect(server.requests.length).toBeGreaterThanOrEqual(4);
+  });
+
+  it('tells of a context that has no room for the new tokens, by what the server says of its model', async () => {
+    const models = (): Reply => ({ kind: 'text', text: JSON.stringify({ data: [{ id: 'm', max_model_len: 64 }] }) });
+    const server = await startChatServer((request, i) => several(i, request.n), models);
+    await expect(open(server.url)).rejects.toThrow(
+      /^solver\.maxNewTokens: http.* serves m with 64 tokens for question and answer together \(max_model_len\), so 64 new ones/,
+    );
+    await open(server.url, { maxNewTokens: 63 });
+  });
+});
+
 describe('one request', () => {
   it('asks for all attempts at a question, with a seed of its own and what the settings say', async () => {
     vi.stubEnv('ENDPOINT_TEST_KEY', 'secret');
@@ -80,6 +182,7 @@ describe('one request', () => {
       ['1.0', '1.1', '1.2'],
     ]);
     expect(server.requests[0]).toEqual({
+      ...PLAIN,
       model: 'm',
       messages: [
         { role: 'system', content: 'Be brief.' },
@@ -526,10 +629,11 @@ describe('a field that the server refuses', () => {
     }));
     await open(server.url, { fields: { ...names, max_tokens: 'max_completion_tokens', seed: null } });
     expect(server.requests[0]).toEqual({
+      ...PLAIN,
       model: 'm',
       messages: [{ role: 'user', content: '1' }],
       temperature: 0.7,
-      max_completion_tokens: 1,
+      max_completion_tokens: 16,
       stream: false,
     });
   });

@@ -7,8 +7,9 @@ import { RunError, UserError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
 import { BackOff, PATIENCE, Vigil, type Patience } from './back-off.js';
 import { AnswerWatch, countEndings, NoAnswers } from './answer-watch.js';
-import { chatRequest, NoCompletion, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
-import { EndpointClient, NoRoom, RefusedRequest, TransientFault, type EndpointSettings } from './endpoint-client.js';
+import type { ChatResponse, ChatSettings } from './chat-protocol.js';
+import { NoRoom, RefusedRequest, TransientFault, type EndpointSettings } from './endpoint-client.js';
+import { Endpoint, SHORTEST_QUESTION } from './endpoint.js';
 import { settingToChange } from './refused-settings.js';
 import type { AnswerKeeper, Attempt, AttemptOptions, DrawnAttempt, Solver } from './solver.js';
 import { NO_USAGE, unansweredNotes, UsageMeter } from './usage.js';
@@ -32,8 +33,6 @@ const SEEDS = 2 ** 31;
 const ERROR: DrawnAttempt = { answer: '', status: 'error', seed: null, draw: null };
 /** As of a local solver, at a question that leaves no room for an answer. */
 const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
-/** A question that every model has room for. */
-const SHORTEST_QUESTION = '1';
 
 /**
  * @param warn is told what is odd of the endpoint's answers, each oddity once
@@ -43,15 +42,10 @@ export async function openEndpointSolver(
   settings: EndpointSolverSettings,
   patience: Patience = PATIENCE,
   warn: (message: string) => void = () => {},
-): Promise<Solver> {
-  const client = new EndpointClient(settings);
-  try {
-    await client.check(patience.checkSeconds, chatRequest({ ...settings, maxNewTokens: 1 }, SHORTEST_QUESTION, 1, 0));
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
-  return new EndpointSolver(client, settings, warn, patience);
+): Promise<EndpointSolver> {
+  const watch = new AnswerWatch(settings, warn);
+  const endpoint = await Endpoint.open(settings, patience, (message) => watch.tellOnce(message));
+  return new EndpointSolver(endpoint, settings, watch, patience);
 }
 
 /** One call of `attempt`. */
@@ -85,9 +79,9 @@ interface Strand {
   readonly round: number;
 }
 
-class EndpointSolver implements Solver {
+export class EndpointSolver implements Solver {
   readonly name: string;
-  readonly #client: EndpointClient;
+  readonly #endpoint: Endpoint;
   readonly #settings: EndpointSolverSettings;
   readonly #patience: Patience;
   readonly #watch: AnswerWatch;
@@ -99,22 +93,35 @@ class EndpointSolver implements Solver {
   /** What becomes of the shortest question, once that has to be known. */
   #shortest: Promise<void> | null = null;
 
-  constructor(
-    client: EndpointClient,
-    settings: EndpointSolverSettings,
-    warn: (message: string) => void,
-    patience: Patience,
-  ) {
+  constructor(endpoint: Endpoint, settings: EndpointSolverSettings, watch: AnswerWatch, patience: Patience) {
     this.name = `${settings.model} at ${settings.endpoint}`;
-    this.#client = client;
+    this.#endpoint = endpoint;
     this.#settings = settings;
-    this.#watch = new AnswerWatch(settings, warn);
+    this.#watch = watch;
     this.#patience = patience;
     this.#single = settings.samples === 'single' || settings.fields.n === null;
+    if (!endpoint.served.isLlamaCpp || this.#single) return;
+    const account = 'llama.cpp accounts for one choice of a request, however many it gives';
+    this.#single = settings.samples === 'auto';
+    this.#watch.tellOnce(
+      this.#single
+        ? `${account}: attempts are asked for one by one`
+        : `${account}: completion tokens are too few with solver.samples: together`,
+    );
+  }
+
+  /** Fields of plain sampling that the endpoint refuses, so that its own defaults hold. */
+  get refusedSampling(): string[] {
+    return this.#endpoint.refusedSampling;
+  }
+
+  /** Ask the shortest question before any work. @throws as `Endpoint.prove` */
+  prove(): Promise<void> {
+    return this.#endpoint.prove();
   }
 
   close(): Promise<void> {
-    return this.#client.close();
+    return this.#endpoint.close();
   }
 
   /**
@@ -130,7 +137,7 @@ class EndpointSolver implements Solver {
   ): Promise<DrawnAttempt[][]> {
     const stop = new AbortController();
     const backOff = new BackOff(this.#patience, stop.signal);
-    const vigil = new Vigil(this.#settings, backOff, () => this.#probe(meter, stop.signal));
+    const vigil = new Vigil(this.#settings, backOff, () => this.#endpoint.probe(meter, stop.signal));
     const lastAnswer = Number.NEGATIVE_INFINITY;
     const work: Work = { seed, meter, keeper, stop, backOff, vigil, lastFault: null, lastAnswer };
     // As many as there are requests.
@@ -220,13 +227,6 @@ class EndpointSolver implements Solver {
     }
   }
 
-  /** @throws TransientFault when the endpoint does not answer, RefusedRequest when it refuses to, UserError when it always will */
-  async #probe(meter: UsageMeter, signal: AbortSignal): Promise<void> {
-    meter.add({ requests: 1 });
-    const body = chatRequest({ ...this.#settings, maxNewTokens: 1 }, SHORTEST_QUESTION, 1, 0);
-    meter.add(readWhole(await this.#client.complete(body, signal), 1).usage);
-  }
-
   /** A request for several was refused. If one for a single choice is not, the server does no more, and is asked for no more. */
   async #worksAlone(strand: Strand, round: number, work: Work): Promise<boolean> {
     if (this.#settings.samples === 'together' || this.#givesSeveral) return false;
@@ -278,8 +278,7 @@ class EndpointSolver implements Solver {
 
   /** @throws TransientFault, RefusedRequest, UserError */
   async #complete(question: string, n: number, seed: number, signal: AbortSignal): Promise<ChatResponse> {
-    const text = await this.#client.complete(chatRequest(this.#settings, question, n, seed), signal);
-    const response = readWhole(text, n);
+    const response = await this.#endpoint.complete({ question, n, seed }, signal);
     const came = response.attempts.length;
     if (came > 0) this.#answers = true;
     if (came > 1) this.#givesSeveral = true;
@@ -341,22 +340,13 @@ class EndpointSolver implements Solver {
 
   /** The longest wait that is on, and how many attempts came without an answer; undefined where there is nothing to tell. */
   #noteOf({ backOff, meter }: Work): string | undefined {
-    const [last] = [this.#client.pause, ...backOff.waits].toSorted((a, b) => b.until - a.until);
+    const [last] = [this.#endpoint.pause, ...backOff.waits].toSorted((a, b) => b.until - a.until);
     const left = last!.until - performance.now();
     const notes = [
       ...(left > 0 ? [`waiting ${Math.ceil(left / 1000)} s: ${last!.why}`] : []),
       ...unansweredNotes(meter.total),
     ];
     return notes.length > 0 ? notes.join('; ') : undefined;
-  }
-}
-
-/** @throws TransientFault for a text that is no response */
-function readWhole(text: string, n: number): ChatResponse {
-  try {
-    return readChatResponse(text, n);
-  } catch (cause) {
-    throw cause instanceof NoCompletion ? new TransientFault(cause.message, { cause }) : cause;
   }
 }
 

@@ -49,7 +49,8 @@ export function createLocalSolver(model: LanguageModel, settings: LocalSolverSet
         });
         part.forEach((question, i) => {
           attempts[question] = completions.slice(i * k, (i + 1) * k).map(({ tokens, stopped }, j): DrawnAttempt => ({
-            answer: ending.textOf(tokens),
+            // As endpoints have it, without the line break that ends it.
+            answer: ending.textOf(tokens).replace(/\n$/, ''),
             status: stopped ? 'answered' : 'cut_off',
             seed: drawnBy,
             draw: i * k + j,
