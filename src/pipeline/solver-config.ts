@@ -8,6 +8,7 @@ import type { ModelSetting } from './model-setting.js';
 const OWN_FIELDS = [
   'model',
   'messages',
+  'prompt',
   'temperature',
   'max_tokens',
   'max_completion_tokens',
@@ -34,7 +35,7 @@ export const solverSchema = z
       .enum(CHAT_SETTINGS)
       .default('auto')
       .describe(
-        'Of a local checkpoint: whether a question is a user’s turn of its chat template. auto: as the notation has it, fenced where there is a template, doctest never; always; never: bare.',
+        'Whether a question is a user’s turn of the model’s chat template. auto: as the notation has it, fenced where there is a template (an endpoint’s has one), doctest never; always; never: bare, at an endpoint by /completions.',
       ),
     endpoint: z
       .url({ protocol: /^https?$/, error: 'give a URL such as http://localhost:8000/v1' })
@@ -47,6 +48,14 @@ export const solverSchema = z
       .nullable()
       .default(null)
       .describe('Of an endpoint: the model, by the name it is served under.'),
+    tokenizer: z
+      .string()
+      .min(1)
+      .nullable()
+      .default(null)
+      .describe(
+        'Of an endpoint: checkpoint folder or hub id of the model, of which the tokenizer is read: questions then go to /completions as the token ids that a local solver would read, so that no text becomes a special token (vLLM, SGLang, llama.cpp).',
+      ),
     apiKeyEnv: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'give the name of an environment variable, not the key')
@@ -116,7 +125,7 @@ export const solverSchema = z
 export type SolverConfig = z.infer<typeof solverSchema>;
 
 /** What only an endpoint reads, by the defaults that say it was not set. */
-const OF_ENDPOINTS = ['model', 'apiKeyEnv', 'prices'] as const;
+const OF_ENDPOINTS = ['model', 'tokenizer', 'apiKeyEnv', 'prices'] as const;
 
 /** What is wrong between the solver's settings and `models.solver`: the setting, and what to do. */
 export function solverProblems(
@@ -148,6 +157,12 @@ export function solverProblems(
     });
   }
   for (const problem of fieldProblems(solver)) problems.push(problem);
+  if (solver.system !== '' && (solver.chat === 'never' || solver.tokenizer !== null)) {
+    problems.push({
+      path: ['solver', 'system'],
+      message: 'is a turn of a chat, and questions go as bare texts or as token ids; leave it empty',
+    });
+  }
   if (checkpoint !== null) {
     problems.push({
       path: ['models', 'solver'],
@@ -202,6 +217,6 @@ export function answerSettings(solver: SolverConfig): Partial<SolverConfig> {
 
 /** The settings of an endpoint; null where the solver is a local checkpoint. */
 export function endpointSettings(solver: SolverConfig): EndpointSolverSettings | null {
-  const { endpoint, model, prices: _, ...others } = solver;
+  const { endpoint, model, prices: _, tokenizer: _t, chat: _c, ...others } = solver;
   return endpoint === null || model === null ? null : { endpoint, model, ...others };
 }

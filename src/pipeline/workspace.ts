@@ -15,6 +15,7 @@ import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import { chatOf } from './chat.js';
 import type { Config } from './config.js';
+import { endpointPrompt } from './endpoint-prompt.js';
 import { engineSettings, passBytes } from './memory-budget.js';
 import { hashModels, modelFolders, policySetting, requireSameModels } from './model-folders.js';
 import type { ModelFolders, ModelHashes } from './model-folders.js';
@@ -212,7 +213,9 @@ export class Workspace {
     const progress = this.progress('solver');
     const waiting = setInterval(() => progress.update(0, 1, `waiting for ${settings.endpoint} to answer`), 1000);
     try {
-      const solver = await openEndpointSolver(settings, PATIENCE, (message) => progress.done(`warning: ${message}`));
+      const promptOf = await endpointPrompt(this.config.solver, this.domain);
+      const warn = (message: string): void => progress.done(`warning: ${message}`);
+      const solver = await openEndpointSolver(settings, PATIENCE, warn, promptOf);
       await solver.prove();
       if (!this.#readOnly)
         this.store.recordVersion('solverSamplingRefused', solver.refusedSampling.join(', ') || 'nothing');

@@ -4,6 +4,7 @@ import { request, type Dispatcher } from 'undici';
 import { UserError } from '../errors.js';
 import { parseJsonWithin } from '../bounded-json.js';
 import { openEndpointAgent } from './endpoint-agent.js';
+import type { Request } from './chat-protocol.js';
 import { errorMessage, isTooLong } from './server-words.js';
 
 export interface EndpointSettings {
@@ -107,11 +108,15 @@ export class EndpointClient {
   }
 
   /**
-   * A chat completion's response text.
+   * A completion's response text.
    * @throws TransientFault, RefusedRequest; UserError when every request would fail: wrong URL, key or model
    */
-  async complete(body: string, signal: AbortSignal, seconds = this.#settings.timeoutSeconds): Promise<string> {
-    const response = await this.#inTurn(signal, () => this.#send('POST', '/chat/completions', body, seconds, signal));
+  async complete(
+    { route, body }: Request,
+    signal: AbortSignal,
+    seconds = this.#settings.timeoutSeconds,
+  ): Promise<string> {
+    const response = await this.#inTurn(signal, () => this.#send('POST', route, body, seconds, signal));
     const { status, text } = response;
     if (status >= 200 && status < 300) return text;
     const said = errorMessage(text);
@@ -119,19 +124,19 @@ export class EndpointClient {
     // Some servers fail, with status 500, at what others refuse.
     const hasNoRoom = (status >= 500 || !isTransient(status)) && isTooLong(text);
     if (isTransient(status) && !hasNoRoom) throw new TransientFault(told);
-    const advice = this.#adviceOn(response);
+    const advice = this.#adviceOn(response, route);
     if (advice !== null) throw new UserError(`${advice}${said && ` (${told})`}`);
     throw new (hasNoRoom ? NoRoom : RefusedRequest)(told, status, text);
   }
 
   /**
-   * @param probe the body of a short request, for a server that does not list its models
+   * @param probe a short request, for a server that does not list its models
    * @param maxNewTokens of a request
    * @returns what the server says of the model
    * @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key, does not serve the model, or that has no
    * room for so many tokens
    */
-  async check(seconds: number, probe: string, maxNewTokens: number): Promise<ServedModel> {
+  async check(seconds: number, probe: Request, maxNewTokens: number): Promise<ServedModel> {
     const signal = new AbortController().signal;
     let response;
     try {
@@ -149,7 +154,7 @@ export class EndpointClient {
       await this.#checkByCompletion(seconds, probe);
       return UNTOLD;
     }
-    const advice = this.#adviceOn(response);
+    const advice = this.#adviceOn(response, '/models');
     if (advice !== null) throw new UserError(advice);
     // A server that is busy or starting is waited for where it is asked.
     if (status >= 400) return UNTOLD;
@@ -175,7 +180,7 @@ export class EndpointClient {
     return own ?? UNTOLD;
   }
 
-  async #checkByCompletion(seconds: number, probe: string): Promise<void> {
+  async #checkByCompletion(seconds: number, probe: Request): Promise<void> {
     try {
       await this.complete(probe, new AbortController().signal, seconds);
     } catch (error) {
@@ -184,7 +189,7 @@ export class EndpointClient {
   }
 
   /** What to correct in the settings, for a response that every request would get; null for others. */
-  #adviceOn({ status, location, text }: Response): string | null {
+  #adviceOn({ status, location, text }: Response, route: string): string | null {
     if (status === 401 || status === 403) {
       const { apiKeyEnv } = this.#settings;
       const key = apiKeyEnv === null ? 'a request without a key; set solver.apiKeyEnv' : `the key in ${apiKeyEnv}`;
@@ -196,7 +201,7 @@ export class EndpointClient {
     if (status !== 404) return null;
     return /model/i.test(text)
       ? `solver.model: ${this.#base} does not serve ${this.#settings.model}`
-      : `solver.endpoint: ${this.#base} has no /chat/completions; its URL mostly ends in /v1`;
+      : `solver.endpoint: ${this.#base} has no ${route}; its URL mostly ends in /v1`;
   }
 
   async #send(

@@ -5,6 +5,7 @@ import { RunError, UserError } from '../errors.js';
 import { retryAfterMs } from './endpoint-client.js';
 import { NoAnswers } from './answer-watch.js';
 import type { Patience } from './back-off.js';
+import type { PromptOf } from './request-form.js';
 import { openEndpointSolver, type EndpointSolverSettings } from './endpoint-solver.js';
 import type { AnswerKeeper, KeptResponse } from './solver.js';
 import { costOf, NO_USAGE, UsageMeter } from './usage.js';
@@ -137,6 +138,43 @@ describe('plain sampling', () => {
       expect(warnings).toHaveLength(owner === 'llamacpp' ? 1 : 0);
     }
     expect(sent).toEqual({ llamacpp: 4, vllm: 1 });
+  });
+});
+
+describe('a question', () => {
+  const asked = async (promptOf: PromptOf, question = 'q'): Promise<{ request: ChatRequest; status: string }> => {
+    const server = await startChatServer((request, i) => several(i, request.n));
+    const settings = { ...SETTINGS, endpoint: server.url, stops: ['END'] };
+    const solver = await openEndpointSolver(settings, undefined, undefined, promptOf);
+    onTestFinished(() => solver.close());
+    const [attempts] = await solver.attempt([question], 2, 1);
+    return { request: server.requests[0]!, status: attempts!.map(({ status }) => status).join() };
+  };
+
+  it('is a turn of a chat, a text to go on with, or token ids with those that end an answer', async () => {
+    const turn = await asked((question) => ({ turn: question }));
+    expect(turn).toMatchObject({
+      request: { messages: [{ role: 'user', content: 'q' }] },
+      status: 'answered,answered',
+    });
+    expect(turn.request).not.toHaveProperty('prompt');
+    const text = await asked((question) => ({ text: question }));
+    expect(text).toMatchObject({ request: { prompt: 'q', n: 2, stop: ['END'] }, status: 'answered,answered' });
+    const ids = await asked(() => ({ ids: [1, 7], ends: [2, 3] }));
+    expect(ids).toMatchObject({ request: { prompt: [1, 7], stop_token_ids: [2, 3] }, status: 'answered,answered' });
+  });
+
+  it('that cannot be put is not asked: its attempts are errors, others are had, and it is told once', async () => {
+    const server = await startChatServer((request, i) => several(i, request.n));
+    const warnings: string[] = [];
+    const promptOf: PromptOf = (question) => (question.includes('</s>') ? null : { text: question });
+    const warn = (message: string): void => void warnings.push(message);
+    const solver = await openEndpointSolver({ ...SETTINGS, endpoint: server.url }, undefined, warn, promptOf);
+    onTestFinished(() => solver.close());
+    const attempts = await solver.attempt(['a </s>', 'b', '</s>'], 1, 1);
+    expect(attempts.map(([attempt]) => attempt!.status)).toEqual(['error', 'answered', 'error']);
+    expect(server.requests).toHaveLength(1);
+    expect(warnings).toEqual([expect.stringContaining('give solver.tokenizer, and they go as token ids')]);
   });
 });
 
@@ -287,7 +325,7 @@ describe('a fault', () => {
     ['a proxy without a server', { kind: 'status', status: 502 }],
     ['a rate limit', { kind: 'status', status: 429, headers: { 'retry-after': '0' } }],
     ['text that is not JSON', { kind: 'text', text: '<html>' }],
-    ['JSON that is no completion', { kind: 'text', text: '{"choices":[{"text":"1"}]}' }],
+    ['JSON that is no completion', { kind: 'text', text: '{"choices":[{"delta":"1"}]}' }],
     ['no choices', { kind: 'choices', choices: [] }],
     ['a cut stream', { kind: 'cut' }],
     ['a reset', { kind: 'reset' }],

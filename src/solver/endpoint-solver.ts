@@ -10,6 +10,7 @@ import { AnswerWatch, countEndings, NoAnswers } from './answer-watch.js';
 import type { ChatResponse, ChatSettings } from './chat-protocol.js';
 import { NoRoom, RefusedRequest, TransientFault, type EndpointSettings } from './endpoint-client.js';
 import { Endpoint, SHORTEST_QUESTION } from './endpoint.js';
+import type { PromptOf } from './request-form.js';
 import { settingToChange } from './refused-settings.js';
 import type { AnswerKeeper, Attempt, AttemptOptions, DrawnAttempt, Solver } from './solver.js';
 import { NO_USAGE, unansweredNotes, UsageMeter } from './usage.js';
@@ -31,20 +32,25 @@ const TELL_EVERY = 1000;
 /** Every server takes a seed of 31 bits. */
 const SEEDS = 2 ** 31;
 const ERROR: DrawnAttempt = { answer: '', status: 'error', seed: null, draw: null };
+/** The server would read a part of the question as something that it is not. */
+const UNSAFE =
+  'questions with the text of a special token (<|im_end|>, </s>) are not asked, since the server would read it as the token: give solver.tokenizer, and they go as token ids';
 /** As of a local solver, at a question that leaves no room for an answer. */
 const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
 
 /**
  * @param warn is told what is odd of the endpoint's answers, each oddity once
+ * @param promptOf how a question is put to the model
  * @throws UserError when the endpoint cannot be reached, refuses the key or does not serve the model
  */
 export async function openEndpointSolver(
   settings: EndpointSolverSettings,
   patience: Patience = PATIENCE,
   warn: (message: string) => void = () => {},
+  promptOf: PromptOf = (question) => ({ turn: question }),
 ): Promise<EndpointSolver> {
   const watch = new AnswerWatch(settings, warn);
-  const endpoint = await Endpoint.open(settings, patience, (message) => watch.tellOnce(message));
+  const endpoint = await Endpoint.open(settings, promptOf, patience, (message) => watch.tellOnce(message));
   return new EndpointSolver(endpoint, settings, watch, patience);
 }
 
@@ -164,6 +170,10 @@ export class EndpointSolver implements Solver {
 
   /** K attempts at a question, errors in place of those that could not be had. */
   async #gather(text: string, index: number, k: number, work: Work): Promise<DrawnAttempt[]> {
+    if (!this.#endpoint.takes(text)) {
+      this.#watch.tellOnce(UNSAFE);
+      return Array.from({ length: k }, () => ERROR);
+    }
     const attempts = Array.from({ length: k }, (): DrawnAttempt | undefined => undefined);
     const question: Question = { index, text, attempts };
     let round = 0;

@@ -11,23 +11,15 @@ import {
   type Wait,
 } from './endpoint-client.js';
 import { settingToChange } from './refused-settings.js';
-import { RequestForm } from './request-form.js';
+import { RequestForm, type Asking, type PromptOf } from './request-form.js';
 import { UsageMeter } from './usage.js';
 
 /** A question that every model has room for. */
 export const SHORTEST_QUESTION = '1';
-/** Few, but no fewer than any server takes. */
-const TRIAL_TOKENS = 16;
+/** For a few tokens, but no fewer than any server takes. */
+const TRIAL: Asking = { question: SHORTEST_QUESTION, n: 1, seed: 0, maxNewTokens: 16 };
 
 type Settings = EndpointSettings & ChatSettings & { readonly waitSeconds: number };
-
-/** One request. */
-interface Asking {
-  readonly question: string;
-  readonly n: number;
-  readonly seed: number;
-  readonly maxNewTokens?: number;
-}
 
 export class Endpoint {
   /** What it says of the model. */
@@ -53,11 +45,16 @@ export class Endpoint {
   }
 
   /** @throws UserError when it cannot be reached, refuses the key or does not serve the model */
-  static async open(settings: Settings, patience: Patience, tell: (message: string) => void): Promise<Endpoint> {
+  static async open(
+    settings: Settings,
+    promptOf: PromptOf,
+    patience: Patience,
+    tell: (message: string) => void,
+  ): Promise<Endpoint> {
     const client = new EndpointClient(settings);
-    const form = new RequestForm(settings);
+    const form = new RequestForm(settings, promptOf);
     try {
-      const probe = form.body(SHORTEST_QUESTION, 1, 0, TRIAL_TOKENS);
+      const probe = form.request(TRIAL);
       const served = await client.check(patience.checkSeconds, probe, settings.maxNewTokens);
       return new Endpoint({ client, form, served }, settings, patience, tell);
     } catch (error) {
@@ -80,12 +77,17 @@ export class Endpoint {
     return this.#form.refused;
   }
 
+  /** Whether a question can be asked: no part of it would be read as anything but its text. */
+  takes(question: string): boolean {
+    return this.#form.takes(question);
+  }
+
   /** What makes sampling plain is left out where the server does not take it. @throws as `EndpointClient.complete` */
-  async complete({ question, n, seed, maxNewTokens }: Asking, signal: AbortSignal): Promise<ChatResponse> {
+  async complete(asking: Asking, signal: AbortSignal): Promise<ChatResponse> {
     for (;;) {
       let text: string;
       try {
-        text = await this.#client.complete(this.#form.body(question, n, seed, maxNewTokens), signal);
+        text = await this.#client.complete(this.#form.request(asking), signal);
       } catch (error) {
         const field = error instanceof RefusedRequest ? this.#form.leaveOut(error) : null;
         if (field === null) throw error;
@@ -93,7 +95,7 @@ export class Endpoint {
         continue;
       }
       try {
-        return readChatResponse(text, n);
+        return readChatResponse(text, asking.n);
       } catch (cause) {
         throw cause instanceof NoCompletion ? new TransientFault(cause.message, { cause }) : cause;
       }
@@ -103,8 +105,7 @@ export class Endpoint {
   /** Ask the shortest question, for a few tokens. @throws as `complete` */
   async probe(meter: UsageMeter, signal: AbortSignal): Promise<void> {
     meter.add({ requests: 1 });
-    const asking = { question: SHORTEST_QUESTION, n: 1, seed: 0, maxNewTokens: TRIAL_TOKENS };
-    meter.add((await this.complete(asking, signal)).usage);
+    meter.add((await this.complete(TRIAL, signal)).usage);
   }
 
   /**

@@ -3,7 +3,7 @@
  * leaves out takes the server's defaults (llama.cpp: top_k 40, top_p 0.95, min_p 0.05) or the model's (`generation_config.json` under vLLM),
  * so each such field is sent with the value by which it does nothing.
  */
-import { chatRequest, type ChatSettings } from './chat-protocol.js';
+import { requestBody, routeOf, type ChatSettings, type Prompt, type Request } from './chat-protocol.js';
 import { NoRoom, type RefusedRequest } from './endpoint-client.js';
 import { FIELD_STATUSES, givenFields } from './refused-settings.js';
 import { refusedField } from './server-words.js';
@@ -20,23 +20,38 @@ const PLAIN_SAMPLING: Readonly<Record<string, number>> = {
   repeat_penalty: 1,
 };
 
+/** How a question is put to the model; null where it cannot be. */
+export type PromptOf = (question: string) => Prompt | null;
+
+export interface Asking {
+  readonly question: string;
+  readonly n: number;
+  readonly seed: number;
+  readonly maxNewTokens?: number;
+}
+
 export class RequestForm {
   readonly #settings: ChatSettings;
+  readonly #promptOf: PromptOf;
   readonly #plain: Map<string, number>;
 
-  constructor(settings: ChatSettings) {
+  constructor(settings: ChatSettings, promptOf: PromptOf) {
     this.#settings = settings;
+    this.#promptOf = promptOf;
     this.#plain = new Map(Object.entries(PLAIN_SAMPLING).filter(([name]) => !Object.hasOwn(settings.body, name)));
   }
 
-  body(question: string, n: number, seed: number, maxNewTokens = this.#settings.maxNewTokens): string {
-    const plain = Object.fromEntries(this.#plain);
-    return chatRequest(
-      { ...this.#settings, maxNewTokens, body: { ...plain, ...this.#settings.body } },
-      question,
-      n,
-      seed,
-    );
+  /** @throws RangeError for a question that cannot be asked */
+  request({ question, n, seed, maxNewTokens = this.#settings.maxNewTokens }: Asking): Request {
+    const prompt = this.#promptOf(question);
+    if (prompt === null) throw new RangeError('the question cannot be asked');
+    const body = { ...Object.fromEntries(this.#plain), ...this.#settings.body };
+    return { route: routeOf(prompt), body: requestBody({ ...this.#settings, maxNewTokens, body }, prompt, n, seed) };
+  }
+
+  /** Whether a question can be asked. */
+  takes(question: string): boolean {
+    return this.#promptOf(question) !== null;
   }
 
   /** Fields that make sampling plain and that the server refuses. */
