@@ -23,7 +23,11 @@ const fieldName = z.string().regex(/^[A-Za-z_][\w-]*$/, 'give the name of a fiel
 
 export const solverSchema = z
   .strictObject({
-    temperature: z.number().min(0).default(1).describe('Sampling temperature of the solver; 0: the likeliest token always.'),
+    temperature: z
+      .number()
+      .min(0)
+      .default(1)
+      .describe('Sampling temperature of the solver; 0: the likeliest token always.'),
     maxNewTokens: z.int().positive().default(512).describe('Longest answer; a longer one is a fail.'),
     stops: z
       .array(z.string().min(1).max(64))
