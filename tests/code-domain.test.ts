@@ -65,6 +65,24 @@ describe('validity on CPython', () => {
     ['def f(x:\n    return x', '3', 'syntax_error', null, 'unparsable'],
   ];
 
+  it('edits of a task keep its answer, but for some that are no task any more', async () => {
+    const programs = cases.filter(([, , outcome]) => outcome === 'ok');
+    const written = programs.map(([snippet, input]) => domain.parse('code_o', `${snippet}\n>>> f(${input})\n`));
+    const checked = (await domain.check(written, sandbox)).map(({ task }) => task!);
+    const edits = checked.flatMap((of, i) => domain.idleEdits(of, 70, i).map(({ task }) => ({ of, task })));
+    const checks = await domain.check(
+      edits.map(({ task }) => task),
+      sandbox,
+    );
+    const same = checks.filter(({ task }, i) => task !== null && computedOutput(task) === computedOutput(edits[i]!.of));
+    const changed = checks.filter(
+      ({ task }, i) => task !== null && computedOutput(task) !== computedOutput(edits[i]!.of),
+    );
+    expect(edits.length).toBeGreaterThan(50 * programs.length);
+    expect(same.length / edits.length).toBeGreaterThan(0.9);
+    expect(changed).toEqual([]);
+  });
+
   it.each(cases)('%j on %s is %s', async (snippet, input, outcome, output, topic) => {
     const [check] = await domain.check([domain.parse('code_o', `${snippet}\n>>> f(${input})\n`)], sandbox);
     expect({

@@ -6,6 +6,7 @@ import { studyRun } from '../pipeline/probe-study.js';
 import type { StudySummary } from '../pipeline/probe-study.js';
 import { inBegunRun } from '../pipeline/run.js';
 import { trainProbe } from '../pipeline/train-probe.js';
+import type { ProbeCard } from '../probe/probe-file.js';
 import { decimal } from '../report/format.js';
 import { featuresName } from '../report/probe-study.js';
 import { nonNegativeInteger, positiveInteger } from './options.js';
@@ -62,7 +63,19 @@ async function train(configuration: string, flags: RunFlags): Promise<void> {
     ['  length alone', ...cells(baselines.length.heldOut)],
     ['  token n-grams alone', ...cells(baselines.ngram.heldOut)],
   ]);
-  printLines(alignColumns([['on held-out labels', ...METRICS], ...rows]));
+  printLines([
+    ...alignColumns([['on held-out labels', ...METRICS], ...rows]),
+    '',
+    ...summary.probes.flatMap(({ name, edits }) => (edits ? [`${name}: ${editsInWords(edits)}`] : [])),
+  ]);
+}
+
+function editsInWords({ tasks, perTask, rise, lifted }: NonNullable<ProbeCard['edits']>): string {
+  const [low, high] = rise.interval.map((bound) => decimal(bound, 2));
+  return (
+    `edits that keep the answer, ${perTask} a task on ${tasks} held-out tasks, raise its logit by ${decimal(rise.value, 2)} (${low} to ${high}) ` +
+    `deviations a task, and ${lifted.count} of ${lifted.of} over even odds of the band`
+  );
 }
 
 async function sweep(configuration: string, flags: TrainProbeFlags): Promise<void> {

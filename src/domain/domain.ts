@@ -24,6 +24,11 @@ export interface CheckOptions {
   readonly earlier?: ReadonlySet<string>;
 }
 
+export interface IdleEdit<Task> {
+  readonly kind: string;
+  readonly task: Task;
+}
+
 export type Verdict = 'pass' | 'fail';
 
 export interface Domain<Task> {
@@ -51,6 +56,11 @@ export interface Domain<Task> {
   render(task: Task): string;
   /** What the solver is asked of a checked task. Never the answer. */
   question(task: Task): string;
+  /**
+   * Up to `count` versions of a checked task that change its text alone, each of some kind, by its name, and to be checked: what a generator
+   * could write to please a probe without another task. Whether the answer stayed is told by the check.
+   */
+  idleEdits(task: Task, count: number, seed: number): readonly IdleEdit<Task>[];
   /** A checked task as a generator would write it, and the right answer as a solver would: what models are taught by. */
   writeTask(task: Task): string;
   writeAnswer(task: Task): string;

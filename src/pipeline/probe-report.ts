@@ -19,6 +19,7 @@ export function probeReports(store: RunStore): ProbeReport[] {
   const cards = probeCards(store);
   const reports = cards.map((card) => ({
     ...describe(card.name, `${formatSpec(card.features)}, ${card.head}`, card.heldOut),
+    edits: card.edits ?? null,
     warnings: card.warnings ?? [],
   }));
   const [first] = cards;
@@ -39,6 +40,7 @@ function describe(name: string, features: string, heldOut: ProbeCard['heldOut'])
     averagePrecision: heldOut.averagePrecision,
     calibrationError: heldOut.calibrationError.value,
     reliability: heldOut.reliability,
+    edits: null,
     warnings: [],
   };
 }

@@ -28,6 +28,26 @@ const spec = z
   .min(1)
   .readonly();
 
+const nullable = z.number().nullable();
+const edits = z.strictObject({
+  tasks: z.int().positive(),
+  perTask: z.int().positive(),
+  rise: estimate,
+  lifted: z.strictObject({ count: z.int(), of: z.int(), interval }),
+  kinds: z
+    .array(
+      z.strictObject({
+        kind: z.string(),
+        tried: z.int(),
+        kept: z.int(),
+        mean: nullable,
+        least: nullable,
+        most: nullable,
+      }),
+    )
+    .readonly(),
+});
+
 const cardSchema = z.strictObject({
   format: z.literal('propel-probe-1'),
   name: z.string(),
@@ -54,6 +74,8 @@ const cardSchema = z.strictObject({
     length: z.strictObject({ ...choice.shape, heldOut }),
     ngram: z.strictObject({ ...choice.shape, heldOut }),
   }),
+  /** How far edits of a held-out task's text that leave its answer as it was move the logit; absent where they were not searched. */
+  edits: edits.optional(),
   /** What speaks against rewarding by it, a line each; absent where nothing does. */
   warnings: z.array(z.string()).readonly().optional(),
   seed: z.number(),

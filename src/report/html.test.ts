@@ -92,6 +92,7 @@ const data: ReportData = {
         averagePrecision: { value: 0.4, interval: [0.3, 0.5] },
         calibrationError: 0.02,
         reliability: [{ count: 50, predicted: 0.2, observed: 0.18 }],
+        edits: null,
         warnings: [],
       },
       {
@@ -101,6 +102,7 @@ const data: ReportData = {
         averagePrecision: { value: 0.2, interval: [0.15, 0.25] },
         calibrationError: null,
         reliability: [],
+        edits: null,
         warnings: [],
       },
     ],
@@ -257,6 +259,21 @@ describe('the report', () => {
 
   test('probes have intervals', () => {
     expect(html).toContain('<td>0.800 (0.750–0.850)</td>');
+  });
+
+  test('how far idle edits move a probe stands beside it, where that was searched', () => {
+    const edits = {
+      tasks: 48,
+      perTask: 28,
+      rise: { value: 2.117, interval: [1.802, 2.449] },
+      lifted: { count: 39, of: 42, interval: wilsonInterval(39, 42) },
+      kinds: [],
+    } as const;
+    const [probe, length] = data.results.probes;
+    const probes = [{ ...probe!, edits }, length!];
+    const written = reportHtml({ ...data, results: { ...data.results, probes } });
+    expect(written).toContain('<td>2.12 (1.80–2.45)</td><td>39 of 42</td>');
+    expect(html).not.toContain('idle edits');
   });
 
   test('samples carry their passes, or why they are not valid', () => {

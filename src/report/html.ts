@@ -125,6 +125,7 @@ ${table(
 
 function probesSection(probes: readonly ProbeReport[]): string {
   if (probes.length === 0) return '';
+  const edited = probes.some(({ edits }) => edits !== null);
   const doubted = probes.some(({ warnings }) => warnings.length > 0);
   return `<h2>Probes</h2>
 <p class="soft">On labels that were held out from fitting. Baselines read the same tasks and know nothing of the model’s hidden states.</p>
@@ -135,6 +136,7 @@ ${table(
     'average precision (95%)',
     'calibration error',
     'features',
+    ...(edited ? ['rise by idle edits (95%)', 'lifted into the band'] : []),
     ...(doubted ? ['warning'] : []),
   ].map((heading) => ({ heading })),
   probes.map((probe) => [
@@ -143,11 +145,26 @@ ${table(
     estimate(probe.averagePrecision),
     decimal(probe.calibrationError, 3),
     probe.features,
+    ...(edited ? editCells(probe.edits) : []),
     ...(doubted ? [probe.warnings.join('; ') || MISSING] : []),
   ]),
   4,
 )}
+${edited ? `<p class="soft">${IDLE_EDITS}</p>` : ''}
 ${calibrationFigure(probes)}`;
+}
+
+const IDLE_EDITS = `Idle edits change a held-out task’s text and leave its answer as it was: other names, unused lines, branches that are never entered, blanks,
+comments. The rise is the most that a search of them raised a task’s logit, in deviations of the logits on the labels, which the reward counts in.
+Lifted are, of the tasks below even odds of the band, those that it brought above.`;
+
+function editCells(edits: ProbeReport['edits']): string[] {
+  if (edits === null) return [MISSING, MISSING];
+  const { rise, lifted } = edits;
+  return [
+    `${decimal(rise.value, 2)} (${rise.interval.map((bound) => decimal(bound, 2)).join('–')})`,
+    `${lifted.count} of ${lifted.of}`,
+  ];
 }
 
 function samplesSection({ samples, band, results }: ReportData): string {

@@ -5,6 +5,7 @@ import type { Interval } from '../metrics/interval.js';
 import type { DuplicateShares, Novelty } from '../metrics/near-duplicates.js';
 import type { ReliabilityBin } from '../metrics/probe-metrics.js';
 import type { StructuralCoverage, Structure } from '../metrics/structure.js';
+import type { EditMoves } from '../metrics/edit-moves.js';
 import { writeFileAtomic } from '../store/files.js';
 import type { Json, StepRow } from '../store/rows.js';
 
@@ -152,6 +153,8 @@ export interface ProbeReport {
   readonly calibrationError: number | null;
   /** Equal-mass bins on held-out labels; empty for what is not drawn. */
   readonly reliability: readonly ReliabilityBin[];
+  /** How far edits of a task's text that leave its answer as it was move its logit; null where that was not searched. */
+  readonly edits: EditMoves | null;
   /** What speaks against rewarding by it. */
   readonly warnings: readonly string[];
 }

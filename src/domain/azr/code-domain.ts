@@ -7,6 +7,7 @@ import { codeO } from './code-o.js';
 import { doctest } from './doctest.js';
 import { fenced } from './fenced.js';
 import { gradeEach } from './grading.js';
+import { idleEdits } from './idle-edits.js';
 import type { CodeDomainSettings } from './settings.js';
 import type { CodeTask, TaskType } from './task.js';
 import type { TopicRules } from './topics.js';
@@ -38,6 +39,8 @@ export function createCodeDomain(settings: CodeDomainSettings, topics: TopicRule
     check: (tasks, sandbox, options) => checkValidity(tasks, sandbox, rules, options?.earlier ?? null),
     render: (task) => taskType(task.type).render(notation, task),
     question: (task) => taskType(task.type).question(notation, task),
+    idleEdits: (task, count, seed) =>
+      idleEdits(task.snippet, count, seed).map(({ kind, source }) => ({ kind, task: { ...task, snippet: source } })),
     writeTask: (task) => taskType(task.type).written(notation, task),
     writeAnswer(task) {
       const type = taskType(task.type);
