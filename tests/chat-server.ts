@@ -1,10 +1,11 @@
-/** A server of the OpenAI chat API on loopback whose faults are scripted, for tests of what asks it. */
+/** A server of the OpenAI API, chats and completions, on loopback whose faults are scripted, for tests of what asks it. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 export interface ChatRequest {
   readonly model: string;
+  /** Of a completion its prompt, as a user's turn. */
   readonly messages: readonly { readonly role: string; readonly content: string }[];
   readonly n?: number;
   readonly seed?: number;
@@ -39,6 +40,11 @@ export type Reply =
   | { readonly kind: 'reset' }
   | { readonly kind: 'hang' };
 
+/** Whether it is the question that an endpoint is asked before any work. */
+export function isTrial({ messages }: ChatRequest): boolean {
+  return messages.at(-1)!.content === '1';
+}
+
 export interface ChatServer {
   /** `http://127.0.0.1:…/v1` */
   readonly url: string;
@@ -65,15 +71,17 @@ export async function startChatServer(
       if (data === null) return answer(response, (models as () => Reply)());
       return void response.setHeader('content-type', 'application/json').end(JSON.stringify({ object: 'list', data }));
     }
-    if (request.url !== '/v1/chat/completions') return void response.writeHead(404).end('not here');
+    const isChat = request.url === '/v1/chat/completions';
+    if (!isChat && request.url !== '/v1/completions') return void response.writeHead(404).end('not here');
     running++;
     peak = Math.max(peak, running);
     response.on('close', () => running--);
     return void readBody(request).then((body) => {
-      const asked = JSON.parse(body) as ChatRequest;
+      const sent = JSON.parse(body) as ChatRequest;
+      const asked = isChat ? sent : { ...sent, messages: [{ role: 'user', content: String(sent['prompt']) }] };
       requests.push(asked);
       authorizations.push(request.headers.authorization);
-      answer(response, reply(asked, requests.length - 1));
+      answer(response, reply(asked, requests.length - 1), isChat);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -85,16 +93,16 @@ export async function startChatServer(
   return { url: `http://127.0.0.1:${port}/v1`, requests, authorizations, peak: () => peak };
 }
 
-function answer(response: ServerResponse, reply: Reply): void {
+function answer(response: ServerResponse, reply: Reply, isChat = true): void {
   switch (reply.kind) {
     case 'choices':
-      return drip(response, completion(reply.choices, reply.usage !== false), reply.dripMs ?? 0);
+      return drip(response, completion(reply.choices, reply.usage !== false, isChat), reply.dripMs ?? 0);
     case 'status':
       return void response.writeHead(reply.status, reply.headers).end(reply.text ?? '');
     case 'text':
       return void response.writeHead(200, { 'content-type': 'application/json' }).end(reply.text);
     case 'cut': {
-      const text = completion([{ content: 'half of an answer', finish: 'stop' }], true);
+      const text = completion([{ content: 'half of an answer', finish: 'stop' }], true, isChat);
       response.writeHead(200, { 'content-length': String(text.length) });
       response.write(text.slice(0, text.length / 2));
       return void setTimeout(() => response.destroy(), 5);
@@ -105,13 +113,13 @@ function answer(response: ServerResponse, reply: Reply): void {
   }
 }
 
-function completion(choices: readonly Choice[], usage: boolean): string {
+function completion(choices: readonly Choice[], usage: boolean, isChat: boolean): string {
   return JSON.stringify({
     id: 'chat-1',
     object: 'chat.completion',
     choices: choices.map(({ index, content, finish, message }, place) => ({
       index: index ?? place,
-      message: { role: 'assistant', content, ...message },
+      ...(isChat ? { message: { role: 'assistant', content, ...message } } : { text: content ?? '' }),
       finish_reason: finish,
     })),
     ...(usage

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { Dump } from '../src/store/dump.js';
 import type { BatchKey } from '../src/store/rows.js';
 import { RunStore } from '../src/store/store.js';
-import { startChatServer, type ChatRequest, type ChatServer, type Reply } from './chat-server.js';
+import { isTrial, startChatServer, type ChatRequest, type ChatServer, type Reply } from './chat-server.js';
 import { MAIN, sets, temporaryFolder } from './propel-process.js';
 
 const folder = temporaryFolder();
@@ -25,7 +25,9 @@ interface Asked {
 
 async function startServer(reply: (request: ChatRequest) => Reply = answer): Promise<Asked> {
   let left = Infinity;
-  const server = await startChatServer((request) => (left-- > 0 ? reply(request) : { kind: 'hang' }));
+  const server = await startChatServer((request) =>
+    isTrial(request) ? answer(request) : left-- > 0 ? reply(request) : { kind: 'hang' },
+  );
   return { server, answerOnly: (count) => (left = count) };
 }
 

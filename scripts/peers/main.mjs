@@ -13,13 +13,15 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ODDITIES } from './oddities.mjs';
 import { RELEASED } from './released.mjs';
+import { RELEASED_RUN } from './released-run.mjs';
 import { TRAINERS } from './trainers.mjs';
 import { PEFT, TRANSFORMERS } from './transformers.mjs';
+import { VLLM } from './vllm.mjs';
 
 /** The peer could not be had. */
 class NotRun extends Error {}
 
-const PARTS = [...TRANSFORMERS, ...ODDITIES, ...PEFT, ...RELEASED, ...TRAINERS];
+const PARTS = [...TRANSFORMERS, ...ODDITIES, ...PEFT, ...RELEASED, ...RELEASED_RUN, ...TRAINERS, ...VLLM];
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
@@ -41,7 +43,7 @@ for (const part of PARTS.filter(({ name }) => positionals.length === 0 || positi
   const began = performance.now();
   try {
     const python = environment(part.environment);
-    const figures = await part.run({ python: (args) => ask(python, args, folder), folder });
+    const figures = await part.run({ executable: python, python: (args) => ask(python, args, folder), folder });
     results.push({ part: part.name, outcome: 'holds', figures });
   } catch (error) {
     results.push({

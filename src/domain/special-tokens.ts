@@ -51,6 +51,11 @@ export class SpecialTokens {
     return end === null ? null : text.slice(end);
   }
 
+  /** Whether a text holds one of the usual ones of all families. */
+  static isIn(text: string): boolean {
+    return new RegExp(USUAL).test(text);
+  }
+
   /** Where the text begins, and where each of the special tokens that it begins with ends. */
   #leading(text: string): number[] {
     const ends = [0];

@@ -1,6 +1,5 @@
 /** The solver's K attempts at valid tasks, graded: the rows of attempts and labels. */
 import { mapBounded, type CodeTask } from '../domain/azr/index.js';
-import { RunError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
 import { NoAnswers } from '../solver/answer-watch.js';
 import type { DrawnAttempt } from '../solver/solver.js';
@@ -68,7 +67,8 @@ export function insertAttempted(store: RunStore, key: BatchKey, { attempts, labe
 }
 
 /**
- * A batch's answers. The questions that lost attempts to the infrastructure are asked once more; what was answered the first time stands.
+ * A batch's answers. The questions that the solver failed at while it answered others are asked once more; what was answered the first time
+ * stands. A solver that is away leaves the batch open.
  */
 async function ask(
   workspace: Workspace,
@@ -99,13 +99,7 @@ async function ask(
   const first = await attempt([...questions.keys()], seed);
   const lost = first.flatMap((own, place) => (own.some(({ status }) => status === 'error') ? [place] : []));
   if (!lost.length) return { answers: first, usage: meter.total };
-  let second: DrawnAttempt[][] = [];
-  try {
-    second = await attempt(lost, deriveSeed(seed, 'again', 0));
-  } catch (error) {
-    // None of them could be had: the others of the batch are kept all the same.
-    if (!(error instanceof RunError) || error instanceof NoAnswers) throw error;
-  }
+  const second = await attempt(lost, deriveSeed(seed, 'again', 0));
   const again = new Map(lost.map((place, i) => [place, second[i]]));
   const answers = first.map((own, place) =>
     own.map((attempted, j) => (attempted.status === 'error' ? (again.get(place)?.[j] ?? attempted) : attempted)),

@@ -8,6 +8,7 @@ import type { ModelSetting } from './model-setting.js';
 const OWN_FIELDS = [
   'model',
   'messages',
+  'prompt',
   'temperature',
   'max_tokens',
   'max_completion_tokens',
@@ -22,7 +23,11 @@ const fieldName = z.string().regex(/^[A-Za-z_][\w-]*$/, 'give the name of a fiel
 
 export const solverSchema = z
   .strictObject({
-    temperature: z.number().positive().default(1).describe('Sampling temperature of the solver.'),
+    temperature: z
+      .number()
+      .min(0)
+      .default(1)
+      .describe('Sampling temperature of the solver; 0: the likeliest token always.'),
     maxNewTokens: z.int().positive().default(512).describe('Longest answer; a longer one is a fail.'),
     stops: z
       .array(z.string().min(1).max(64))
@@ -34,7 +39,7 @@ export const solverSchema = z
       .enum(CHAT_SETTINGS)
       .default('auto')
       .describe(
-        'Of a local checkpoint: whether a question is a user’s turn of its chat template. auto: as the notation has it, fenced where there is a template, doctest never; always; never: bare.',
+        'Whether a question is a user’s turn of the model’s chat template. auto: as the notation has it, fenced where there is a template (an endpoint’s has one), doctest never; always; never: bare, at an endpoint by /completions.',
       ),
     endpoint: z
       .url({ protocol: /^https?$/, error: 'give a URL such as http://localhost:8000/v1' })
@@ -47,6 +52,14 @@ export const solverSchema = z
       .nullable()
       .default(null)
       .describe('Of an endpoint: the model, by the name it is served under.'),
+    tokenizer: z
+      .string()
+      .min(1)
+      .nullable()
+      .default(null)
+      .describe(
+        'Of an endpoint: checkpoint folder or hub id of the model, of which the tokenizer is read: questions then go to /completions as the token ids that a local solver would read, so that no text becomes a special token (vLLM, SGLang, llama.cpp).',
+      ),
     apiKeyEnv: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'give the name of an environment variable, not the key')
@@ -93,7 +106,14 @@ export const solverSchema = z
       .min(0)
       .default(8)
       .describe(
-        'Of an endpoint: times a failed request is sent again, with exponential back-off, before its attempts are errors.',
+        'Of an endpoint: times a failed request is sent again, with exponential back-off, before it is found out whether the endpoint is away, or fails at that question alone.',
+      ),
+    waitSeconds: z
+      .number()
+      .min(0)
+      .default(1800)
+      .describe(
+        'Of an endpoint: seconds that one which has stopped answering is waited for; then the run ends, and goes on with the same batch when it is started again.',
       ),
     prices: z
       .strictObject({
@@ -109,7 +129,7 @@ export const solverSchema = z
 export type SolverConfig = z.infer<typeof solverSchema>;
 
 /** What only an endpoint reads, by the defaults that say it was not set. */
-const OF_ENDPOINTS = ['model', 'apiKeyEnv', 'prices'] as const;
+const OF_ENDPOINTS = ['model', 'tokenizer', 'apiKeyEnv', 'prices'] as const;
 
 /** What is wrong between the solver's settings and `models.solver`: the setting, and what to do. */
 export function solverProblems(
@@ -141,6 +161,12 @@ export function solverProblems(
     });
   }
   for (const problem of fieldProblems(solver)) problems.push(problem);
+  if (solver.system !== '' && (solver.chat === 'never' || solver.tokenizer !== null)) {
+    problems.push({
+      path: ['solver', 'system'],
+      message: 'is a turn of a chat, and questions go as bare texts or as token ids; leave it empty',
+    });
+  }
   if (checkpoint !== null) {
     problems.push({
       path: ['models', 'solver'],
@@ -180,12 +206,21 @@ function fieldProblems({
 
 /** Of the settings those that an endpoint's answers follow from; the others say how it is asked. */
 export function answerSettings(solver: SolverConfig): Partial<SolverConfig> {
-  const { apiKeyEnv: _, samples: _s, concurrency: _c, timeoutSeconds: _t, retries: _r, prices: _p, ...others } = solver;
+  const {
+    apiKeyEnv: _,
+    samples: _s,
+    concurrency: _c,
+    timeoutSeconds: _t,
+    retries: _r,
+    waitSeconds: _w,
+    prices: _p,
+    ...others
+  } = solver;
   return others;
 }
 
 /** The settings of an endpoint; null where the solver is a local checkpoint. */
 export function endpointSettings(solver: SolverConfig): EndpointSolverSettings | null {
-  const { endpoint, model, prices: _, ...others } = solver;
+  const { endpoint, model, prices: _, tokenizer: _t, chat: _c, ...others } = solver;
   return endpoint === null || model === null ? null : { endpoint, model, ...others };
 }

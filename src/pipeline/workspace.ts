@@ -6,7 +6,8 @@ import type { Check, Domain } from '../domain/domain.js';
 import { EngineThread, LanguageModel } from '../lm/language-model.js';
 import type { ProviderSetting } from '../onnx/providers.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
-import { openEndpointSolver, PATIENCE } from '../solver/endpoint-solver.js';
+import { PATIENCE } from '../solver/back-off.js';
+import { openEndpointSolver } from '../solver/endpoint-solver.js';
 import type { EndpointSolverSettings } from '../solver/endpoint-solver.js';
 import { createLocalSolver } from '../solver/local-solver.js';
 import type { Solver } from '../solver/solver.js';
@@ -14,6 +15,7 @@ import type { Json, Phase } from '../store/rows.js';
 import { RunStore } from '../store/store.js';
 import { chatOf } from './chat.js';
 import type { Config } from './config.js';
+import { endpointPrompt } from './endpoint-prompt.js';
 import { engineSettings, passBytes } from './memory-budget.js';
 import { hashModels, modelFolders, policySetting, requireSameModels } from './model-folders.js';
 import type { ModelFolders, ModelHashes } from './model-folders.js';
@@ -211,7 +213,13 @@ export class Workspace {
     const progress = this.progress('solver');
     const waiting = setInterval(() => progress.update(0, 1, `waiting for ${settings.endpoint} to answer`), 1000);
     try {
-      return await openEndpointSolver(settings, PATIENCE, (message) => progress.done(`warning: ${message}`));
+      const promptOf = await endpointPrompt(this.config.solver, this.domain);
+      const warn = (message: string): void => progress.done(`warning: ${message}`);
+      const solver = await openEndpointSolver(settings, PATIENCE, warn, promptOf);
+      await solver.prove();
+      if (!this.#readOnly)
+        this.store.recordVersion('solverSamplingRefused', solver.refusedSampling.join(', ') || 'nothing');
+      return solver;
     } finally {
       clearInterval(waiting);
     }

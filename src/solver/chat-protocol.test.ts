@@ -81,7 +81,9 @@ describe('a chat response', () => {
   );
 
   it('that is none is refused', () => {
-    expect(() => readChatResponse('{"choices":[{}]}', 1)).toThrow(/no chat completion: choices\.0\.message/);
+    expect(() => readChatResponse('{"choices":[{}]}', 1)).toThrow(
+      /no completion: choices\.0: has neither message nor text/,
+    );
     expect(() => readChatResponse('<html>', 1)).toThrow(/not JSON/);
   });
 });

@@ -1,4 +1,4 @@
-/** The OpenAI chat API as vLLM, SGLang, llama.cpp and TGI speak it: one request's body, and what its response says. */
+/** The OpenAI API of chats and completions as vLLM, SGLang, llama.cpp and TGI speak it: one request's body, and what its response says. */
 import { z } from 'zod';
 import { parseJsonWithin } from '../bounded-json.js';
 import { inOneLine } from '../errors.js';
@@ -27,12 +27,31 @@ export interface ChatSettings {
   readonly fields: FieldNames;
 }
 
-export function chatRequest(settings: ChatSettings, question: string, n: number, seed: number): string {
-  const { model, temperature, maxNewTokens, stops, system, body, fields } = settings;
+/**
+ * A question as the model gets it: a user's turn, which the server puts into its chat template; a text that the model goes on with; or token
+ * ids, with those that end an answer.
+ */
+export type Prompt =
+  | { readonly turn: string }
+  | { readonly text: string }
+  | { readonly ids: readonly number[]; readonly ends: readonly number[] };
+
+/** A chat's turns go to one route of the API, texts and token ids to another. */
+export function routeOf(prompt: Prompt): '/chat/completions' | '/completions' {
+  return 'turn' in prompt ? '/chat/completions' : '/completions';
+}
+
+export interface Request {
+  readonly route: ReturnType<typeof routeOf>;
+  readonly body: string;
+}
+
+export function requestBody(settings: ChatSettings, prompt: Prompt, n: number, seed: number): string {
+  const { model, temperature, maxNewTokens, stops, body, fields } = settings;
   return JSON.stringify({
     ...body,
     model,
-    messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), { role: 'user', content: question }],
+    ...promptFields(prompt, settings),
     ...named(fields.temperature, temperature),
     ...named(fields.max_tokens, maxNewTokens),
     ...(stops.length === 0 ? {} : { stop: stops }),
@@ -41,6 +60,16 @@ export function chatRequest(settings: ChatSettings, question: string, n: number,
     ...named(fields.seed, seed),
     stream: false,
   });
+}
+
+function promptFields(prompt: Prompt, { system }: ChatSettings): Record<string, unknown> {
+  if ('ids' in prompt) return { prompt: prompt.ids, stop_token_ids: prompt.ends };
+  if ('text' in prompt) return { prompt: prompt.text };
+  const messages = [
+    ...(system === '' ? [] : [{ role: 'system', content: system }]),
+    { role: 'user', content: prompt.turn },
+  ];
+  return { messages };
 }
 
 function named(field: string | null, value: number): Record<string, number> {
@@ -71,11 +100,16 @@ const tokenCount = z.int().min(0).nullish().catch(null);
 
 const responseSchema = z.object({
   choices: z.array(
-    z.object({
-      index: z.int().nullish().catch(null),
-      message: messageSchema,
-      finish_reason: textSchema,
-    }),
+    z
+      .object({
+        index: z.int().nullish().catch(null),
+        /** Of a chat. */
+        message: messageSchema.optional(),
+        /** Of a completion. */
+        text: z.string().optional(),
+        finish_reason: textSchema,
+      })
+      .refine(({ message, text }) => message !== undefined || text !== undefined, 'has neither message nor text'),
   ),
   usage: z.object({ prompt_tokens: tokenCount, completion_tokens: tokenCount }).nullish().catch(null),
 });
@@ -116,9 +150,7 @@ export function readChatResponse(text: string, n: number): ChatResponse {
   const parsed = responseSchema.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new NoCompletion(
-      `the response is no chat completion: ${issue!.path.join('.') || 'document'}: ${issue!.message}`,
-    );
+    throw new NoCompletion(`the response is no completion: ${issue!.path.join('.') || 'document'}: ${issue!.message}`);
   }
   const { choices, usage } = parsed.data;
   const byIndex = new Map<number, Attempt>();
@@ -152,12 +184,13 @@ interface ChoiceReading {
  */
 function readChoice({
   message,
+  text: completed,
   finish_reason: reason,
 }: z.output<typeof responseSchema>['choices'][number]): ChoiceReading {
   const ending = endingOf(reason ?? null);
-  const content = orNull(message.content);
-  const reasoning = orNull(message.reasoning_content) ?? orNull(message.reasoning);
-  const refusal = orNull(message.refusal);
+  const content = orNull(message?.content ?? completed);
+  const reasoning = orNull(message?.reasoning_content) ?? orNull(message?.reasoning);
+  const refusal = orNull(message?.refusal);
   const text = content ?? reasoning ?? '';
   if (ending === 'lost') return { attempt: null, remarks: [] };
   if (ending === 'refused' || (refusal !== null && content === null)) {

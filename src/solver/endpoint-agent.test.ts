@@ -52,7 +52,7 @@ async function open(endpoint: string, timeoutSeconds = 5): Promise<SolverWithout
   const chat = { model: 'm', temperature: 1, maxNewTokens: 8, stops: [], system: '', body: {}, fields };
   const settings = { ...chat, apiKeyEnv: null };
   const solver = await openEndpointSolver(
-    { ...settings, endpoint, concurrency: 3, timeoutSeconds, retries: 2, samples: 'auto' },
+    { ...settings, endpoint, concurrency: 3, timeoutSeconds, retries: 2, waitSeconds: 0, samples: 'auto' },
     { first: 2, longest: 20, checkSeconds: 5 },
   );
   onTestFinished(() => solver.close());

@@ -4,6 +4,7 @@ import { request, type Dispatcher } from 'undici';
 import { UserError } from '../errors.js';
 import { parseJsonWithin } from '../bounded-json.js';
 import { openEndpointAgent } from './endpoint-agent.js';
+import type { Request } from './chat-protocol.js';
 import { errorMessage, isTooLong } from './server-words.js';
 
 export interface EndpointSettings {
@@ -57,6 +58,17 @@ export interface Wait {
   readonly why: string;
 }
 
+/** What a server says of a model that it serves. */
+export interface ServedModel {
+  readonly id: string;
+  /** Tokens of question and answer together; null where it does not say. */
+  readonly maxLength: number | null;
+  /** Its account of a request is that of one choice, however many were asked for. */
+  readonly isLlamaCpp: boolean;
+}
+
+const UNTOLD: ServedModel = { id: '', maxLength: null, isLlamaCpp: false };
+
 interface Response {
   readonly status: number;
   readonly location: string | null;
@@ -96,11 +108,15 @@ export class EndpointClient {
   }
 
   /**
-   * A chat completion's response text.
+   * A completion's response text.
    * @throws TransientFault, RefusedRequest; UserError when every request would fail: wrong URL, key or model
    */
-  async complete(body: string, signal: AbortSignal, seconds = this.#settings.timeoutSeconds): Promise<string> {
-    const response = await this.#inTurn(signal, () => this.#send('POST', '/chat/completions', body, seconds, signal));
+  async complete(
+    { route, body }: Request,
+    signal: AbortSignal,
+    seconds = this.#settings.timeoutSeconds,
+  ): Promise<string> {
+    const response = await this.#inTurn(signal, () => this.#send('POST', route, body, seconds, signal));
     const { status, text } = response;
     if (status >= 200 && status < 300) return text;
     const said = errorMessage(text);
@@ -108,16 +124,19 @@ export class EndpointClient {
     // Some servers fail, with status 500, at what others refuse.
     const hasNoRoom = (status >= 500 || !isTransient(status)) && isTooLong(text);
     if (isTransient(status) && !hasNoRoom) throw new TransientFault(told);
-    const advice = this.#adviceOn(response);
+    const advice = this.#adviceOn(response, route);
     if (advice !== null) throw new UserError(`${advice}${said && ` (${told})`}`);
     throw new (hasNoRoom ? NoRoom : RefusedRequest)(told, status, text);
   }
 
   /**
-   * @param probe the body of a short request, for a server that does not list its models
-   * @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key or does not serve the model
+   * @param probe a short request, for a server that does not list its models
+   * @param maxNewTokens of a request
+   * @returns what the server says of the model
+   * @throws UserError when the endpoint cannot be reached within so many seconds, refuses the key, does not serve the model, or that has no
+   * room for so many tokens
    */
-  async check(seconds: number, probe: string): Promise<void> {
+  async check(seconds: number, probe: Request, maxNewTokens: number): Promise<ServedModel> {
     const signal = new AbortController().signal;
     let response;
     try {
@@ -131,27 +150,37 @@ export class EndpointClient {
     }
     const { status, text } = response;
     // Some servers do not list their models.
-    if (status === 404 || status === 405 || status === 501) return this.#checkByCompletion(seconds, probe);
-    const advice = this.#adviceOn(response);
+    if (status === 404 || status === 405 || status === 501) {
+      await this.#checkByCompletion(seconds, probe);
+      return UNTOLD;
+    }
+    const advice = this.#adviceOn(response, '/models');
     if (advice !== null) throw new UserError(advice);
     // A server that is busy or starting is waited for where it is asked.
-    if (status >= 400) return;
+    if (status >= 400) return UNTOLD;
     const served = servedModels(text);
     if (served === null) {
       throw new UserError(
         `solver.endpoint: ${this.#base} answers, but is no OpenAI-compatible API; its URL mostly ends in /v1`,
       );
     }
-    if (served.length === 0 || served.includes(this.#settings.model)) return;
-    throw new UserError(
-      `solver.model: ${this.#base} does not serve ${this.#settings.model}; it serves ${served
-        .slice(0, 10)
-        .map((name) => name.slice(0, NAME_SHOWN))
-        .join(', ')}`,
-    );
+    const { model } = this.#settings;
+    const own = served.find(({ id }) => id === model);
+    if (own === undefined && served.length > 0) {
+      const names = served.slice(0, 10).map(({ id }) => id.slice(0, NAME_SHOWN));
+      throw new UserError(`solver.model: ${this.#base} does not serve ${model}; it serves ${names.join(', ')}`);
+    }
+    const { maxLength = null } = own ?? {};
+    if (maxLength !== null && maxNewTokens >= maxLength) {
+      throw new UserError(
+        `solver.maxNewTokens: ${this.#base} serves ${model} with ${maxLength} tokens for question and answer together ` +
+          `(max_model_len), so ${maxNewTokens} new ones have no room beside a question; lower it`,
+      );
+    }
+    return own ?? UNTOLD;
   }
 
-  async #checkByCompletion(seconds: number, probe: string): Promise<void> {
+  async #checkByCompletion(seconds: number, probe: Request): Promise<void> {
     try {
       await this.complete(probe, new AbortController().signal, seconds);
     } catch (error) {
@@ -160,7 +189,7 @@ export class EndpointClient {
   }
 
   /** What to correct in the settings, for a response that every request would get; null for others. */
-  #adviceOn({ status, location, text }: Response): string | null {
+  #adviceOn({ status, location, text }: Response, route: string): string | null {
     if (status === 401 || status === 403) {
       const { apiKeyEnv } = this.#settings;
       const key = apiKeyEnv === null ? 'a request without a key; set solver.apiKeyEnv' : `the key in ${apiKeyEnv}`;
@@ -172,7 +201,7 @@ export class EndpointClient {
     if (status !== 404) return null;
     return /model/i.test(text)
       ? `solver.model: ${this.#base} does not serve ${this.#settings.model}`
-      : `solver.endpoint: ${this.#base} has no /chat/completions; its URL mostly ends in /v1`;
+      : `solver.endpoint: ${this.#base} has no ${route}; its URL mostly ends in /v1`;
   }
 
   async #send(
@@ -255,13 +284,19 @@ export function retryAfterMs(header: string, now: number): number | null {
   return Number.isNaN(wait) ? null : Math.min(Math.max(wait, 0), LONGEST_RETRY_AFTER_MS);
 }
 
-function servedModels(text: string): string[] | null {
+function servedModels(text: string): ServedModel[] | null {
   try {
     const { data } = parseJsonWithin(text) as { data?: unknown };
-    return Array.isArray(data)
-      ? data.flatMap((model: { id?: unknown } | null) => (typeof model?.id === 'string' ? [model.id] : []))
-      : null;
+    return Array.isArray(data) ? (data as unknown[]).flatMap(servedModel) : null;
   } catch {
     return null;
   }
+}
+
+function servedModel(entry: unknown): ServedModel[] {
+  if (typeof entry !== 'object' || entry === null) return [];
+  const { id, owned_by: owner, max_model_len: length } = entry as Record<string, unknown>;
+  if (typeof id !== 'string') return [];
+  const maxLength = typeof length === 'number' && Number.isSafeInteger(length) && length > 0 ? length : null;
+  return [{ id, maxLength, isLlamaCpp: owner === 'llamacpp' }];
 }

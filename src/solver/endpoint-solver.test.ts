@@ -4,7 +4,9 @@ import { withoutSeeds, type SolverWithoutSeeds } from '../../tests/without-seeds
 import { RunError, UserError } from '../errors.js';
 import { retryAfterMs } from './endpoint-client.js';
 import { NoAnswers } from './answer-watch.js';
-import { openEndpointSolver, type EndpointSolverSettings, type Patience } from './endpoint-solver.js';
+import type { Patience } from './back-off.js';
+import type { PromptOf } from './request-form.js';
+import { openEndpointSolver, type EndpointSolverSettings } from './endpoint-solver.js';
 import type { AnswerKeeper, KeptResponse } from './solver.js';
 import { costOf, NO_USAGE, UsageMeter } from './usage.js';
 
@@ -20,7 +22,19 @@ const SETTINGS: Omit<EndpointSolverSettings, 'endpoint'> = {
   concurrency: 8,
   timeoutSeconds: 5,
   retries: 3,
+  waitSeconds: 0,
   samples: 'auto',
+};
+
+/** What no request leaves to the server. */
+const PLAIN = {
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  repetition_penalty: 1,
+  repeat_penalty: 1,
 };
 
 async function open(
@@ -60,6 +74,134 @@ function memory(): AnswerKeeper & { readonly responses: Map<number, KeptResponse
   };
 }
 
+describe('plain sampling', () => {
+  const refusing =
+    (...fields: readonly string[]) =>
+    (request: ChatRequest, i: number): Reply => {
+      const found = fields.find((field) => field in request);
+      if (found === undefined) return several(i, request.n);
+      const error = { message: `Unrecognized request argument supplied: ${found}`, param: null };
+      return { kind: 'status', status: 400, text: JSON.stringify({ error }) };
+    };
+
+  it('leaves out what the server refuses, says so once, and asks for it no more', async () => {
+    const server = await startChatServer(refusing('top_k', 'min_p', 'repetition_penalty', 'repeat_penalty'));
+    const warnings: string[] = [];
+    const solver = await openEndpointSolver(
+      { ...SETTINGS, endpoint: server.url },
+      { first: 2, longest: 20, checkSeconds: 5 },
+      (message) => warnings.push(message),
+    );
+    onTestFinished(() => solver.close());
+    await solver.prove();
+    expect(server.requests).toHaveLength(5);
+    expect(solver.refusedSampling).toEqual(['top_k', 'min_p', 'repetition_penalty', 'repeat_penalty']);
+    const [attempts] = await solver.attempt(['a'], 2, 1);
+    expect(attempts!.map(({ status }) => status)).toEqual(['answered', 'answered']);
+    expect(server.requests).toHaveLength(6);
+    expect(server.requests[5]).toMatchObject({ top_p: 1, presence_penalty: 0, frequency_penalty: 0 });
+    expect(warnings.map((warning) => warning.replace(/^.*: (\w+ is refused)/, '$1'))).toEqual(
+      ['top_k', 'min_p', 'repetition_penalty', 'repeat_penalty'].map(
+        (field) => `${field} is refused, and left out: sampling is plain only as far as its default is`,
+      ),
+    );
+  });
+
+  it('is found out of by requests that are under way at once too', async () => {
+    const server = await startChatServer(refusing('top_k', 'min_p'));
+    const attempts = await (await open(server.url)).attempt(['a', 'b', 'c', 'd'], 2, 1);
+    expect(attempts.flat().every(({ status }) => status === 'answered')).toBe(true);
+  });
+
+  it('is what solver.body says instead, and a field of it that is refused is for the settings', async () => {
+    const server = await startChatServer(refusing('top_k'));
+    const solver = await openEndpointSolver({ ...SETTINGS, endpoint: server.url, body: { top_k: 20 } });
+    onTestFinished(() => solver.close());
+    await expect(solver.prove()).rejects.toThrow(/^solver\.body\.top_k: drop or correct it \(.*refuses every request/);
+    expect(server.requests[0]).toMatchObject({ top_k: 20 });
+  });
+
+  it('is asked one by one of llama.cpp, whose account is that of one choice', async () => {
+    const listed = (owner: string): Reply => ({
+      kind: 'text',
+      text: JSON.stringify({ data: [{ id: 'm', owned_by: owner }] }),
+    });
+    const sent: Record<string, number> = {};
+    for (const owner of ['llamacpp', 'vllm']) {
+      const server = await startChatServer(
+        (request, i) => several(i, request.n),
+        () => listed(owner),
+      );
+      const warnings: string[] = [];
+      await (await open(server.url, {}, {}, (message) => warnings.push(message))).attempt(['a'], 4, 1);
+      sent[owner] = server.requests.length;
+      expect(warnings).toHaveLength(owner === 'llamacpp' ? 1 : 0);
+    }
+    expect(sent).toEqual({ llamacpp: 4, vllm: 1 });
+  });
+});
+
+describe('a question', () => {
+  const asked = async (promptOf: PromptOf, question = 'q'): Promise<{ request: ChatRequest; status: string }> => {
+    const server = await startChatServer((request, i) => several(i, request.n));
+    const settings = { ...SETTINGS, endpoint: server.url, stops: ['END'] };
+    const solver = await openEndpointSolver(settings, undefined, undefined, promptOf);
+    onTestFinished(() => solver.close());
+    const [attempts] = await solver.attempt([question], 2, 1);
+    return { request: server.requests[0]!, status: attempts!.map(({ status }) => status).join() };
+  };
+
+  it('is a turn of a chat, a text to go on with, or token ids with those that end an answer', async () => {
+    const turn = await asked((question) => ({ turn: question }));
+    expect(turn).toMatchObject({
+      request: { messages: [{ role: 'user', content: 'q' }] },
+      status: 'answered,answered',
+    });
+    expect(turn.request).not.toHaveProperty('prompt');
+    const text = await asked((question) => ({ text: question }));
+    expect(text).toMatchObject({ request: { prompt: 'q', n: 2, stop: ['END'] }, status: 'answered,answered' });
+    const ids = await asked(() => ({ ids: [1, 7], ends: [2, 3] }));
+    expect(ids).toMatchObject({ request: { prompt: [1, 7], stop_token_ids: [2, 3] }, status: 'answered,answered' });
+  });
+
+  it('that cannot be put is not asked: its attempts are errors, others are had, and it is told once', async () => {
+    const server = await startChatServer((request, i) => several(i, request.n));
+    const warnings: string[] = [];
+    const promptOf: PromptOf = (question) => (question.includes('</s>') ? null : { text: question });
+    const warn = (message: string): void => void warnings.push(message);
+    const solver = await openEndpointSolver({ ...SETTINGS, endpoint: server.url }, undefined, warn, promptOf);
+    onTestFinished(() => solver.close());
+    const attempts = await solver.attempt(['a </s>', 'b', '</s>'], 1, 1);
+    expect(attempts.map(([attempt]) => attempt!.status)).toEqual(['error', 'answered', 'error']);
+    expect(server.requests).toHaveLength(1);
+    expect(warnings).toEqual([expect.stringContaining('give solver.tokenizer, and they go as token ids')]);
+  });
+});
+
+describe('a proof before any work', () => {
+  it('waits for a server that is starting', async () => {
+    const server = await startChatServer((request, i) =>
+      i < 3 ? { kind: 'status', status: 503, text: '{"error":{"message":"Loading model"}}' } : several(i, request.n),
+    );
+    const solver = await openEndpointSolver(
+      { ...SETTINGS, endpoint: server.url, waitSeconds: 20 },
+      { first: 2, longest: 20, checkSeconds: 5 },
+    );
+    onTestFinished(() => solver.close());
+    await solver.prove();
+    expect(server.requests.length).toBeGreaterThanOrEqual(4);
+  });
+
+  it('tells of a context that has no room for the new tokens, by what the server says of its model', async () => {
+    const models = (): Reply => ({ kind: 'text', text: JSON.stringify({ data: [{ id: 'm', max_model_len: 64 }] }) });
+    const server = await startChatServer((request, i) => several(i, request.n), models);
+    await expect(open(server.url)).rejects.toThrow(
+      /^solver\.maxNewTokens: http.* serves m with 64 tokens for question and answer together \(max_model_len\), so 64 new ones/,
+    );
+    await open(server.url, { maxNewTokens: 63 });
+  });
+});
+
 describe('one request', () => {
   it('asks for all attempts at a question, with a seed of its own and what the settings say', async () => {
     vi.stubEnv('ENDPOINT_TEST_KEY', 'secret');
@@ -78,6 +220,7 @@ describe('one request', () => {
       ['1.0', '1.1', '1.2'],
     ]);
     expect(server.requests[0]).toEqual({
+      ...PLAIN,
       model: 'm',
       messages: [
         { role: 'system', content: 'Be brief.' },
@@ -182,7 +325,7 @@ describe('a fault', () => {
     ['a proxy without a server', { kind: 'status', status: 502 }],
     ['a rate limit', { kind: 'status', status: 429, headers: { 'retry-after': '0' } }],
     ['text that is not JSON', { kind: 'text', text: '<html>' }],
-    ['JSON that is no completion', { kind: 'text', text: '{"choices":[{"text":"1"}]}' }],
+    ['JSON that is no completion', { kind: 'text', text: '{"choices":[{"delta":"1"}]}' }],
     ['no choices', { kind: 'choices', choices: [] }],
     ['a cut stream', { kind: 'cut' }],
     ['a reset', { kind: 'reset' }],
@@ -274,7 +417,65 @@ describe('a fault', () => {
     const solver = await open(server.url, { retries: 1 });
     const attempt = solver.attempt(['a', 'b'], 2, 1);
     await expect(attempt).rejects.toThrow(RunError);
-    await expect(attempt).rejects.toThrow('answered none of 2 questions: status 503: loading; see to its server');
+    await expect(attempt).rejects.toThrow(
+      'has stopped answering: status 503: loading (waited 0 s, solver.waitSeconds); its answers so far are kept: see to its server',
+    );
+  });
+
+  it('of a server that is away is waited for: no attempt is lost, and none is had twice', async () => {
+    let downUntil = Infinity;
+    let answered = 0;
+    const server = await startChatServer((request, i) => {
+      if (answered >= 4 && downUntil === Infinity) downUntil = performance.now() + 400;
+      if (performance.now() < downUntil && downUntil < Infinity) return { kind: 'status', status: 503 };
+      answered++;
+      return several(i, request.n);
+    });
+    const keeper = memory();
+    const solver = await open(server.url, { retries: 1, waitSeconds: 20 });
+    const questions = Array.from({ length: 12 }, (_, i) => `question ${i}`);
+    const attempts = await solver.attempt(questions, 3, 1, { keeper });
+    expect(attempts.flat().map(({ status }) => status)).toEqual(Array.from({ length: 36 }, () => 'answered'));
+    const kept = [...keeper.responses.values()].flat();
+    expect(kept).toHaveLength(12);
+    expect(new Set(attempts.flat().map(({ answer }) => answer)).size).toBe(36);
+  });
+
+  it('of a server that stays away leaves the call open, and what came is kept', async () => {
+    let down = false;
+    let answered = 0;
+    const server = await startChatServer((request, i) => {
+      if (down) return { kind: 'status', status: 502, text: 'bad gateway' };
+      down = ++answered === 3;
+      return several(i, request.n);
+    });
+    const keeper = memory();
+    const solver = await open(server.url, { retries: 1, waitSeconds: 0.2, concurrency: 1 });
+    const questions = ['a', 'b', 'c', 'd', 'e'];
+    await expect(solver.attempt(questions, 2, 1, { keeper })).rejects.toThrow(
+      /has stopped answering: status 502: bad gateway \(waited \d+ s, solver\.waitSeconds\)/,
+    );
+    expect([...keeper.responses.keys()]).toEqual([0, 1, 2]);
+    down = false;
+    answered = -Infinity;
+    const attempts = await solver.attempt(questions, 2, 1, { keeper });
+    expect(attempts.flat().every(({ status }) => status === 'answered')).toBe(true);
+    expect([...keeper.responses.values()].map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it('of one question alone is an error of it, while the server answers others, be it asked with them or not', async () => {
+    const server = await startChatServer((request, i) =>
+      request.messages[0]!.content === 'poison' ? { kind: 'status', status: 500 } : several(i, request.n),
+    );
+    const solver = await open(server.url, { retries: 2, waitSeconds: 60 });
+    const statuses = async (questions: readonly string[]): Promise<string[]> =>
+      (await solver.attempt(questions, 1, 1)).map(([attempt]) => attempt!.status);
+    expect(await statuses(['a', 'poison'])).toEqual(['answered', 'error']);
+    expect(await statuses(['poison'])).toEqual(['error']);
+    const asked = server.requests.filter(({ messages }) => messages[0]!.content === 'poison');
+    // Three times each, and once more where nothing else was answered meanwhile.
+    expect(asked.length).toBeGreaterThanOrEqual(6);
+    expect(asked.length).toBeLessThanOrEqual(8);
   });
 
   it('holds all requests back for as long as the server asks', async () => {
@@ -466,10 +667,11 @@ describe('a field that the server refuses', () => {
     }));
     await open(server.url, { fields: { ...names, max_tokens: 'max_completion_tokens', seed: null } });
     expect(server.requests[0]).toEqual({
+      ...PLAIN,
       model: 'm',
       messages: [{ role: 'user', content: '1' }],
       temperature: 0.7,
-      max_completion_tokens: 1,
+      max_completion_tokens: 16,
       stream: false,
     });
   });

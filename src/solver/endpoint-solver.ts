@@ -3,66 +3,55 @@
  * had is an `error`, never an answer.
  */
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RunError, UserError } from '../errors.js';
 import { deriveSeed } from '../metrics/random.js';
+import { BackOff, PATIENCE, Vigil, type Patience } from './back-off.js';
 import { AnswerWatch, countEndings, NoAnswers } from './answer-watch.js';
-import { chatRequest, NoCompletion, readChatResponse, type ChatResponse, type ChatSettings } from './chat-protocol.js';
-import {
-  EndpointClient,
-  NoRoom,
-  RefusedRequest,
-  TransientFault,
-  type EndpointSettings,
-  type Wait,
-} from './endpoint-client.js';
+import type { ChatResponse, ChatSettings } from './chat-protocol.js';
+import { NoRoom, RefusedRequest, TransientFault, type EndpointSettings } from './endpoint-client.js';
+import { Endpoint, SHORTEST_QUESTION } from './endpoint.js';
+import type { PromptOf } from './request-form.js';
 import { settingToChange } from './refused-settings.js';
 import type { AnswerKeeper, Attempt, AttemptOptions, DrawnAttempt, Solver } from './solver.js';
 import { NO_USAGE, unansweredNotes, UsageMeter } from './usage.js';
 
 export interface EndpointSolverSettings extends EndpointSettings, ChatSettings {
-  /** Times that a request is sent again before its attempts are errors; a request that brought a choice starts the count anew. */
+  /**
+   * Times that a request is sent again before it is asked whose fault that is, the endpoint's or the question's; a request that brought a
+   * choice starts the count anew.
+   */
   readonly retries: number;
+  /** Seconds that an endpoint which has stopped answering is waited for. */
+  readonly waitSeconds: number;
   /** `together`: all attempts at a question in one request; `single`: one a request; `auto`: together where the server does it. */
   readonly samples: 'auto' | 'together' | 'single';
 }
 
-export interface Patience {
-  /** Milliseconds before the first retry, doubled for each further one. */
-  readonly first: number;
-  readonly longest: number;
-  /** Seconds that the endpoint has at the start to say what it serves. */
-  readonly checkSeconds: number;
-}
-
-export const PATIENCE: Patience = { first: 500, longest: 60_000, checkSeconds: 30 };
 /** Milliseconds between two words on how far a call is. */
 const TELL_EVERY = 1000;
 /** Every server takes a seed of 31 bits. */
 const SEEDS = 2 ** 31;
 const ERROR: DrawnAttempt = { answer: '', status: 'error', seed: null, draw: null };
+/** The server would read a part of the question as something that it is not. */
+const UNSAFE =
+  'questions with the text of a special token (<|im_end|>, </s>) are not asked, since the server would read it as the token: give solver.tokenizer, and they go as token ids';
 /** As of a local solver, at a question that leaves no room for an answer. */
 const CUT_OFF: Attempt = { answer: '', status: 'cut_off' };
-/** A question that every model has room for. */
-const SHORTEST_QUESTION = '1';
 
 /**
  * @param warn is told what is odd of the endpoint's answers, each oddity once
+ * @param promptOf how a question is put to the model
  * @throws UserError when the endpoint cannot be reached, refuses the key or does not serve the model
  */
 export async function openEndpointSolver(
   settings: EndpointSolverSettings,
   patience: Patience = PATIENCE,
   warn: (message: string) => void = () => {},
-): Promise<Solver> {
-  const client = new EndpointClient(settings);
-  try {
-    await client.check(patience.checkSeconds, chatRequest({ ...settings, maxNewTokens: 1 }, SHORTEST_QUESTION, 1, 0));
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
-  return new EndpointSolver(client, settings, warn, patience);
+  promptOf: PromptOf = (question) => ({ turn: question }),
+): Promise<EndpointSolver> {
+  const watch = new AnswerWatch(settings, warn);
+  const endpoint = await Endpoint.open(settings, promptOf, patience, (message) => watch.tellOnce(message));
+  return new EndpointSolver(endpoint, settings, watch, patience);
 }
 
 /** One call of `attempt`. */
@@ -72,11 +61,11 @@ interface Work {
   readonly keeper: AnswerKeeper | undefined;
   /** Aborted when one request fails in a way that every other would. */
   readonly stop: AbortController;
-  /** Of requests that are to be sent again. */
-  readonly waits: Set<Wait>;
-  /** Whether it brought an attempt; those that were kept before are none. */
-  brought: boolean;
+  readonly backOff: BackOff;
+  readonly vigil: Vigil;
   lastFault: Error | null;
+  /** When an answer last came, by the clock of this process. */
+  lastAnswer: number;
 }
 
 /** A question of a call, with its attempts as far as they are there. */
@@ -96,9 +85,9 @@ interface Strand {
   readonly round: number;
 }
 
-class EndpointSolver implements Solver {
+export class EndpointSolver implements Solver {
   readonly name: string;
-  readonly #client: EndpointClient;
+  readonly #endpoint: Endpoint;
   readonly #settings: EndpointSolverSettings;
   readonly #patience: Patience;
   readonly #watch: AnswerWatch;
@@ -110,27 +99,41 @@ class EndpointSolver implements Solver {
   /** What becomes of the shortest question, once that has to be known. */
   #shortest: Promise<void> | null = null;
 
-  constructor(
-    client: EndpointClient,
-    settings: EndpointSolverSettings,
-    warn: (message: string) => void,
-    patience: Patience,
-  ) {
+  constructor(endpoint: Endpoint, settings: EndpointSolverSettings, watch: AnswerWatch, patience: Patience) {
     this.name = `${settings.model} at ${settings.endpoint}`;
-    this.#client = client;
+    this.#endpoint = endpoint;
     this.#settings = settings;
-    this.#watch = new AnswerWatch(settings, warn);
+    this.#watch = watch;
     this.#patience = patience;
     this.#single = settings.samples === 'single' || settings.fields.n === null;
+    if (!endpoint.served.isLlamaCpp || this.#single) return;
+    const account = 'llama.cpp accounts for one choice of a request, however many it gives';
+    this.#single = settings.samples === 'auto';
+    this.#watch.tellOnce(
+      this.#single
+        ? `${account}: attempts are asked for one by one`
+        : `${account}: completion tokens are too few with solver.samples: together`,
+    );
+  }
+
+  /** Fields of plain sampling that the endpoint refuses, so that its own defaults hold. */
+  get refusedSampling(): string[] {
+    return this.#endpoint.refusedSampling;
+  }
+
+  /** Ask the shortest question before any work. @throws as `Endpoint.prove` */
+  prove(): Promise<void> {
+    return this.#endpoint.prove();
   }
 
   close(): Promise<void> {
-    return this.#client.close();
+    return this.#endpoint.close();
   }
 
   /**
-   * @throws RunError when no attempt could be had because the endpoint fails, or refuses every request; NoAnswers when nearly all attempts
-   * are empty or refused; UserError when that is for the settings
+   * Errors are of questions that the endpoint fails at or refuses, while it answers others.
+   * @throws RunError when the endpoint has stopped answering, or refuses every request; NoAnswers when nearly all attempts are empty or
+   * refused; UserError when that is for the settings
    */
   async attempt(
     questions: readonly string[],
@@ -139,7 +142,10 @@ class EndpointSolver implements Solver {
     { meter = new UsageMeter(), keeper, onProgress }: AttemptOptions = {},
   ): Promise<DrawnAttempt[][]> {
     const stop = new AbortController();
-    const work: Work = { seed, meter, keeper, stop, waits: new Set(), brought: false, lastFault: null };
+    const backOff = new BackOff(this.#patience, stop.signal);
+    const vigil = new Vigil(this.#settings, backOff, () => this.#endpoint.probe(meter, stop.signal));
+    const lastAnswer = Number.NEGATIVE_INFINITY;
+    const work: Work = { seed, meter, keeper, stop, backOff, vigil, lastFault: null, lastAnswer };
     // As many as there are requests.
     setMaxListeners(0, stop.signal);
     let done = 0;
@@ -152,7 +158,7 @@ class EndpointSolver implements Solver {
           return own;
         }),
       );
-      if (!work.brought && work.lastFault !== null) await this.#explain(work.lastFault, questions.length, work);
+      if (work.lastAnswer < 0 && work.lastFault !== null) await this.#explain(work.lastFault, questions.length, work);
       return attempts;
     } catch (error) {
       stop.abort(error);
@@ -164,6 +170,10 @@ class EndpointSolver implements Solver {
 
   /** K attempts at a question, errors in place of those that could not be had. */
   async #gather(text: string, index: number, k: number, work: Work): Promise<DrawnAttempt[]> {
+    if (!this.#endpoint.takes(text)) {
+      this.#watch.tellOnce(UNSAFE);
+      return Array.from({ length: k }, () => ERROR);
+    }
     const attempts = Array.from({ length: k }, (): DrawnAttempt | undefined => undefined);
     const question: Question = { index, text, attempts };
     let round = 0;
@@ -178,9 +188,11 @@ class EndpointSolver implements Solver {
     return attempts.map((attempt) => attempt ?? ERROR);
   }
 
-  /** Ask for a strand's missing attempts until all are there, or can not be had. */
+  /** Ask for a strand's missing attempts until all are there, or are refused, or fail while the endpoint answers others. */
   async #fill(strand: Strand, work: Work): Promise<void> {
     let failures = 0;
+    let firstFailure = 0;
+    let isDoubted = false;
     for (let { round } = strand; ; round++) {
       const missing = missingPlaces(strand);
       if (missing.length === 0) return;
@@ -195,9 +207,11 @@ class EndpointSolver implements Solver {
         return;
       }
       if (failures > 0) work.meter.add({ retries: 1 });
+      const started = performance.now();
       try {
         await this.#ask(strand, missing.length, `endpoint ${strand.name}`, round, work);
         failures = 0;
+        isDoubted = false;
         continue;
       } catch (error) {
         if (error instanceof UserError || error instanceof NoAnswers || work.stop.signal.aborted) throw error;
@@ -208,8 +222,18 @@ class EndpointSolver implements Solver {
         }
       }
       failures++;
-      if (failures > this.#settings.retries) return;
-      await this.#backOff(failures, work);
+      if (failures === 1) firstFailure = started;
+      if (failures <= this.#settings.retries) {
+        await work.backOff.wait(failures, work.lastFault.message);
+      } else if (await work.vigil.untilAlive()) {
+        // It was away: what failed meanwhile says nothing of the question.
+        failures = 0;
+        isDoubted = false;
+      } else {
+        // It may have come back only now: the question is at fault where it fails once more, or others were answered meanwhile.
+        if (isDoubted || work.lastAnswer > firstFailure) return;
+        isDoubted = true;
+      }
     }
   }
 
@@ -250,7 +274,7 @@ class EndpointSolver implements Solver {
     work.meter.add(usage);
     for (const remark of response.remarks) this.#watch.tellOnce(remark);
     if (attempts.length === 0) throw new TransientFault(response.why);
-    work.brought = true;
+    work.lastAnswer = performance.now();
     const missing = missingPlaces(strand);
     const placed = attempts.map((attempt, i) => ({ ...attempt, seed, draw: i, place: missing[i]! }));
     for (const { place, ...attempt } of placed) strand.question.attempts[place] = attempt;
@@ -264,13 +288,7 @@ class EndpointSolver implements Solver {
 
   /** @throws TransientFault, RefusedRequest, UserError */
   async #complete(question: string, n: number, seed: number, signal: AbortSignal): Promise<ChatResponse> {
-    const text = await this.#client.complete(chatRequest(this.#settings, question, n, seed), signal);
-    let response;
-    try {
-      response = readChatResponse(text, n);
-    } catch (cause) {
-      throw cause instanceof NoCompletion ? new TransientFault(cause.message, { cause }) : cause;
-    }
+    const response = await this.#endpoint.complete({ question, n, seed }, signal);
     const came = response.attempts.length;
     if (came > 0) this.#answers = true;
     if (came > 1) this.#givesSeveral = true;
@@ -312,8 +330,9 @@ class EndpointSolver implements Solver {
     await this.#shortest;
   }
 
-  /** Nothing came. @throws RunError unless it was for the questions, which the server refuses while it answers others. */
+  /** Nothing came. @throws RunError unless that was for the questions, and the endpoint answers others */
   async #explain(fault: Error, questions: number, work: Work): Promise<void> {
+    if (this.#answers) return;
     let cause = fault;
     if (fault instanceof RefusedRequest) {
       try {
@@ -329,22 +348,9 @@ class EndpointSolver implements Solver {
     );
   }
 
-  /** Exponential, with jitter: between half of it and all of it, so that requests that failed together do not come back together. */
-  async #backOff(failures: number, { lastFault, waits, stop }: Work): Promise<void> {
-    const { first, longest } = this.#patience;
-    const delay = Math.min(longest, first * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
-    const wait = { until: performance.now() + delay, why: lastFault!.message };
-    waits.add(wait);
-    try {
-      await sleep(delay, undefined, { signal: stop.signal });
-    } finally {
-      waits.delete(wait);
-    }
-  }
-
   /** The longest wait that is on, and how many attempts came without an answer; undefined where there is nothing to tell. */
-  #noteOf({ waits, meter }: Work): string | undefined {
-    const [last] = [this.#client.pause, ...waits].toSorted((a, b) => b.until - a.until);
+  #noteOf({ backOff, meter }: Work): string | undefined {
+    const [last] = [this.#endpoint.pause, ...backOff.waits].toSorted((a, b) => b.until - a.until);
     const left = last!.until - performance.now();
     const notes = [
       ...(left > 0 ? [`waiting ${Math.ceil(left / 1000)} s: ${last!.why}`] : []),

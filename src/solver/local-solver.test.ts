@@ -53,6 +53,13 @@ describe('a local solver', () => {
     );
   });
 
+  it('draws the likeliest token at temperature 0', async () => {
+    const asked: RolloutRequest[] = [];
+    await createLocalSolver(fakeModel(asked), { ...SETTINGS, temperature: 0, chat: 'never' }).attempt(['1'], 1, 5);
+    expect(asked[0]!.temperature).toBeGreaterThan(0);
+    expect(asked[0]!.temperature).toBeLessThan(1e-4);
+  });
+
   it('fails at a question whose turn leaves no room for the answer, and is asked the others', async () => {
     const asked: RolloutRequest[] = [];
     const solver = createLocalSolver(fakeModel(asked), { ...SETTINGS, chat: 'auto' });

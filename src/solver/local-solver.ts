@@ -22,6 +22,9 @@ export const QUESTIONS_PER_ROLLOUT = 64;
 /** An attempt at a question that leaves no room for an answer. */
 const NO_ROOM: DrawnAttempt = { answer: '', status: 'cut_off', seed: null, draw: null };
 
+/** So cold that the likeliest token is drawn, unless another is as likely to five digits. */
+const GREEDY = 1e-5;
+
 export function createLocalSolver(model: LanguageModel, settings: LocalSolverSettings): Solver {
   const { tokenizer, config } = model;
   const ending = new CompletionEnd(tokenizer, settings.stops, settings.end);
@@ -42,14 +45,15 @@ export function createLocalSolver(model: LanguageModel, settings: LocalSolverSet
           prompts: part.map((i) => prompts[i]!),
           perPrompt: k,
           maxNewTokens: settings.maxNewTokens,
-          temperature: settings.temperature,
+          temperature: Math.max(settings.temperature, GREEDY),
           ...ending.request,
           seed: drawnBy,
           adapter: null,
         });
         part.forEach((question, i) => {
           attempts[question] = completions.slice(i * k, (i + 1) * k).map(({ tokens, stopped }, j): DrawnAttempt => ({
-            answer: ending.textOf(tokens),
+            // As endpoints have it, without the line break that ends it.
+            answer: ending.textOf(tokens).replace(/\n$/, ''),
             status: stopped ? 'answered' : 'cut_off',
             seed: drawnBy,
             draw: i * k + j,

@@ -3,7 +3,7 @@ import type { ChatSettings } from './chat-protocol.js';
 import { refusedField } from './server-words.js';
 
 /** Of the statuses that may mean a field. */
-const STATUSES = new Set([400, 422]);
+export const FIELD_STATUSES = new Set([400, 422]);
 
 /**
  * The setting that gives the field a refusal names, and what to do with it: `solver.fields.seed: …`. Null when it names no field that a
@@ -11,7 +11,7 @@ const STATUSES = new Set([400, 422]);
  * @param n attempts that were asked for
  */
 export function settingToChange(settings: ChatSettings, n: number, status: number, text: string): string | null {
-  if (!STATUSES.has(status)) return null;
+  if (!FIELD_STATUSES.has(status)) return null;
   const { fields, body, stops, system, model } = settings;
   const advice = new Map<string, string>();
   for (const name of Object.keys(body)) advice.set(name, `solver.body.${name}: drop or correct it`);
@@ -31,12 +31,17 @@ export function settingToChange(settings: ChatSettings, n: number, status: numbe
     : null;
 }
 
+/** Fields of a request that settings give. */
+export function givenFields({ fields, body }: ChatSettings): string[] {
+  return ['model', 'messages', 'stop', ...Object.values(fields).filter((name) => name !== null), ...Object.keys(body)];
+}
+
 /** The name of the limit is another, or its value is too large. */
 function limitAdvice(name: string, text: string): string {
   const other = ['max_completion_tokens', 'max_tokens', 'max_new_tokens', 'max_output_tokens'].find(
     (each) => each !== name && new RegExp(String.raw`(?<!\w)${each}(?!\w)`).test(text.slice(0, 2000)),
   );
-  if (/too (large|high|big|many)|at most|less than|exceeds?|<=|maximum/i.test(text.slice(0, 2000))) {
+  if (/too (large|high|big|many)|at most|(less|greater) than|exceeds?|<=|maximum/i.test(text.slice(0, 2000))) {
     return 'solver.maxNewTokens: lower it';
   }
   return `solver.fields.max_tokens: set it to the name that the server has for this limit${other === undefined ? ', often max_completion_tokens' : `, ${other}`}`;
