@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ImportSummary } from '../src/pipeline/label-from.js';
 import type { StudySummary } from '../src/pipeline/probe-study.js';
+import { readProbeCard } from '../src/probe/probe-file.js';
 import type { ProbeSummary } from '../src/pipeline/train-probe.js';
 import { seededRandom } from '../src/metrics/random.js';
 import type { TaskRow } from '../src/store/rows.js';
@@ -88,6 +89,17 @@ describe('labels from a file', () => {
       return readFileSync(join(folder, out, 'probes', 'probe-0.safetensors'));
     });
     expect(probes[1]!.equals(probes[0]!)).toBe(true);
+
+    // What edits that keep the answers are worth follows from the labels too; comments are worth nothing.
+    const [own, imported] = ['own', 'imported'].map((out) =>
+      readProbeCard(join(folder, out, 'probes/probe-0.safetensors')),
+    );
+    expect(imported!.edits).toEqual(own!.edits);
+    const { tasks, rise, kinds } = own!.edits!;
+    expect(tasks).toBe(Math.min(48, own!.tasks.test));
+    expect(rise.value).toBeGreaterThan(0);
+    const comments = kinds.find(({ kind }) => kind === 'comment')!;
+    expect(comments).toMatchObject({ kept: comments.tried, mean: 0, least: 0, most: 0 });
   }, 300_000);
 
   it('go on where an import was broken off, from the same file only', () => {
