@@ -238,4 +238,24 @@ export const PROBES = [
       ['states.matrix(probe.spec)', 'states.matrix(probes[0]!.spec)'],
     ],
   },
+  {
+    file: 'src/pipeline/probe-edits.ts',
+    tests: ['src/pipeline/probe-edits.test.ts'],
+    changes: [
+      ['task !== null && computedOutput(task) === computedOutput(of.first)', 'task !== null'],
+      ['if (after > of.logit)', 'if (after < of.logit)'],
+      ['domain.idleEdits(of.task,', 'domain.idleEdits(of.first,'],
+      ['(logit - mean) / sd', 'logit - mean'],
+    ],
+  },
+  {
+    file: 'src/metrics/edit-moves.ts',
+    tests: ['src/metrics/edit-moves.test.ts'],
+    changes: [
+      ['before <= even', 'before <= 2'],
+      ['highest > even', 'highest > 0'],
+      ['highest - before', 'highest'],
+      ['after - before', 'after'],
+    ],
+  },
 ];

@@ -1,4 +1,4 @@
-"""Real trainers with the reward of a running `propel serve`: trainers.py PART URL FOLDER_OF_CLIENTS MODEL PROMPTS.jsonl STEPS; figures as one line of JSON."""
+"""Real trainers with the reward of a running `propel serve`: trainers.py PART URL FOLDER_OF_CLIENTS MODEL PROMPTS.jsonl [STEPS BATCH GROUP RATE]; figures as one line of JSON."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-part, url, clients, model, prompts_file, steps = sys.argv[1:7]
+part, url, clients, model, prompts_file, *grpo = sys.argv[1:]
 os.environ["PROPEL_REWARD_URL"] = url
 sys.path.insert(0, clients)
 TASKS = ["def f(x):\n    return x[::-1] + x\n>>> f([1, 2, 3])\n", "def f(x):\n    return"]
@@ -18,7 +18,8 @@ def prompts():
 
 
 def trl():
-    """Steps of GRPO on a generator of the project's, by the reward as its documentation names it."""
+    """Steps of GRPO on a generator of the project's, by the reward as its documentation names it; the adapter stands in `adapter`."""
+    steps, batch, group, rate = grpo
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import AutoTokenizer
@@ -26,11 +27,12 @@ def trl():
 
     import propel_reward
 
+    repeats(propel_reward.ProbeReward)
     rows = prompts()
     args = GRPOConfig(
-        output_dir="trl", max_steps=int(steps), per_device_train_batch_size=32, num_generations=8, learning_rate=1e-3, beta=0.02,
-        max_completion_length=60, temperature=1.0, top_k=0, use_cpu=True, report_to=[], save_strategy="no", logging_steps=1, seed=1, bf16=False,
-        disable_tqdm=True,
+        output_dir="trl", max_steps=int(steps), per_device_train_batch_size=int(batch), num_generations=int(group), learning_rate=float(rate),
+        lr_scheduler_type="constant", beta=0.02, max_completion_length=60, temperature=1.0, top_k=0, use_cpu=True, report_to=[],
+        save_strategy="no", logging_steps=1, seed=1, bf16=False, disable_tqdm=True,
     )
     trainer = GRPOTrainer(
         model=model, reward_funcs=propel_reward.propel_probe, args=args, train_dataset=Dataset.from_list(rows),
@@ -39,13 +41,23 @@ def trl():
     )
     began = time.monotonic()
     trainer.train()
+    seconds = round(time.monotonic() - began, 1)
+    trainer.save_model("adapter")
     log = [row for row in trainer.state.log_history if "reward" in row]
-    last = log[-1]
-    assert "propel/valid" in last, f"no propel/valid among {sorted(last)}"
-    return {
-        "steps": len(log), "reward first": round(log[0]["reward"], 3), "reward last": round(last["reward"], 3),
-        "valid first": round(log[0]["propel/valid"], 3), "valid last": round(last["propel/valid"], 3), "seconds": round(time.monotonic() - began, 1),
-    }
+    assert "propel/valid" in log[-1], f"no propel/valid among {sorted(log[-1])}"
+    names = {"reward": "reward", "valid": "propel/valid", "repeats": "propel/repeat"}
+    figures = {f"{name} {when}": round(row[key], 3) for name, key in names.items() for when, row in (("first", log[0]), ("last", log[-1]))}
+    return {"steps": len(log), **figures, "seconds": seconds}
+
+
+def repeats(reward):
+    """A task is paid for once a session, in one batch and in the next, and the trainer's log says so."""
+    said = {}
+    first = reward(session="repeats")(completions=[TASKS[0]] * 2, log_metric=said.__setitem__)
+    again = reward(session="repeats")(completions=TASKS[:1])
+    other = reward(session="others")(completions=TASKS[:1])
+    assert first[0] > -3 and first[1] == -3 and again == [-3] and abs(other[0] - first[0]) < 1e-3, (first, again, other)
+    assert said["propel/repeat"] == 0.5 and said["propel/valid"] == 0.5, said
 
 
 def verl():
@@ -90,11 +102,14 @@ def openrlhf():
     from openrlhf.utils.agent import SingleTurnAgentExecutor
 
     file = SingleTurnAgentExecutor(os.path.join(clients, "propel_reward.py"))
-    route = SingleTurnAgentExecutor(url + "/get_reward")
+    # In a session of its own, since a task is paid for once a session.
+    route = SingleTurnAgentExecutor(url + "/get_reward?session=route")
     ask = ["ask:" + text for text in TASKS], ["ask:"] * len(TASKS), ["code_o"] * len(TASKS)
     by_file = [float(row["rewards"][0]) for row in asyncio.run(file._fetch_rewards_via_func(*ask))]
     by_route = asyncio.run(route._fetch_rewards_via_http(*ask))[0]["rewards"]
+    again = asyncio.run(route._fetch_rewards_via_http(*ask))[0]["rewards"]
     assert all(abs(a - b) < 1e-3 for a, b in zip(by_file, by_route)) and by_file[1] == -3, (by_file, by_route)
+    assert by_file[0] > -3 and again == [-3, -3], again
     return {"by the file": round(by_file[0], 3), "by the route": round(by_route[0], 3), "invalid task": by_file[1]}
 
 

@@ -8,7 +8,7 @@ it('rises, lifts and moves of a kind, by hand', () => {
       { before: -1, highest: 2, edits: [edit('rename', 1), edit('pad', -2), edit('pad', null)] },
       { before: 0, highest: 0.4, edits: [edit('rename', -0.5), edit('comment', null)] },
       // In the band by the probe as it is.
-      { before: 1, highest: 1, edits: [] },
+      { before: 2, highest: 2, edits: [] },
     ],
     { even: 0.5, perTask: 3, kinds: ['comment', 'pad', 'rename'], seed: 1 },
   );
