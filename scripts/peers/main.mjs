@@ -33,7 +33,7 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 if (values.list) {
-  for (const { name, what } of PARTS) console.log(`${name.padEnd(12)}${what}`);
+  for (const { name, what } of PARTS) console.log(`${name.padEnd(14)}${what}`);
   process.exit(0);
 }
 
@@ -57,7 +57,7 @@ for (const part of PARTS.filter(({ name }) => positionals.length === 0 || positi
   const last = results.at(-1);
   last.seconds = Math.round((performance.now() - began) / 1000);
   if (!values.json)
-    console.log(`${last.part.padEnd(12)}${last.outcome.padEnd(9)}${inWords(last.figures)} (${last.seconds} s)`);
+    console.log(`${last.part.padEnd(14)}${last.outcome.padEnd(9)}${inWords(last.figures)} (${last.seconds} s)`);
 }
 if (values.json) console.log(JSON.stringify(results, null, 2));
 process.exitCode = results.every(({ outcome }) => outcome === 'holds') ? 0 : 1;
