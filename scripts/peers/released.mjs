@@ -14,15 +14,17 @@ import { seededRandom } from '../../dist/metrics/random.js';
 import { Differentiable } from '../../dist/onnx/differentiable.js';
 import { floatData, integers, Session } from '../../dist/onnx/session.js';
 
-const TOKENS = 1500;
+/** Long enough for Gemma's window of 512 to be left in either; short, for every change of the product. */
+const SIZE = process.env.PROPEL_PEERS_SHORT
+  ? { tokens: 650, prompts: 6, newTokens: 32, gradient: { tokens: 160, scored: 32 } }
+  : { tokens: 1500, prompts: 20, newTokens: 64, gradient: { tokens: 600, scored: 48 } };
+const { tokens: TOKENS, prompts: PROMPTS, newTokens: NEW_TOKENS } = SIZE;
+/** Tokens of the text of the gradients, and those of its end that are in the loss. */
+const GRADIENT = SIZE.gradient;
 /** Every so many tokens logits are compared. */
 const STRIDE = 25;
-const PROMPTS = 20;
-const NEW_TOKENS = 64;
 const TEXTS = 2000;
 const CHATS = 50;
-/** Tokens of the text of the gradients, more than Gemma's window of 512, and those of its end that are in the loss. */
-const GRADIENT = { tokens: 600, scored: 48 };
 /** Absolute; the largest relative to a layer's largest number; a tensor's difference by its norm, relative to the gradient's. */
 const MOST = { logits: 1e-3, hidden: 1e-4, gradients: 1e-3 };
 /** So cold that the likeliest token is drawn. */
@@ -88,6 +90,7 @@ async function compare({ name, called, digits }, file, folder, python) {
   const { logits, hidden } = await forward(imported, asked.ids, positions, place);
   const tokens = await greedy(imported, prompts, tokenizer.ends, peer.greedy);
   const gradients = gradientError(await gradientsOf(imported, place, asked.gradient_ids), place);
+  const torch = gradientError(readTensors(join(place, 'gradients-float32.safetensors')), place);
   const counts = {
     'bit-equal tensors': [peer.tensors - peer.unequal.length, peer.tensors],
     'texts as released': [equal(encodings.released, ours), texts.length],
@@ -99,7 +102,10 @@ async function compare({ name, called, digits }, file, folder, python) {
   const faults = [
     ...Object.entries(counts).flatMap(([what, [good, all]]) => (good === all ? [] : [`${what}: ${good} of ${all}`])),
     ...Object.entries(errors).flatMap(([what, error]) =>
-      error <= MOST[what] ? [] : [`${what} are off by ${error.toExponential(1)}`],
+      // What float32 itself loses of a gradient, nobody has.
+      error <= (what === 'gradients' ? Math.max(MOST.gradients, 1.1 * torch) : MOST[what])
+        ? []
+        : [`${what} are off by ${error.toExponential(1)}`],
     ),
     ...(encodings.begin.join() === tokenizer.prefix.join() ? [] : [`texts begin with ${tokenizer.prefix.join()}`]),
   ];
@@ -107,7 +113,7 @@ async function compare({ name, called, digits }, file, folder, python) {
     ...Object.entries(counts).map(([what, [good, all]]) => `${good} of ${all} ${what}`),
     `${tokens.count} tokens`,
     ...Object.entries(errors).map(([what, error]) => `${what} ${error.toExponential(1)}`),
-    `gradients of torch in float32 ${gradientError(readTensors(join(place, 'gradients-float32.safetensors')), place).toExponential(1)}`,
+    `gradients of torch in float32 ${torch.toExponential(1)}`,
   ];
   return { faults, figures: { [called]: said.join(', ') } };
 }
