@@ -11,6 +11,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { MEASURES } from './measures.mjs';
 import { ODDITIES } from './oddities.mjs';
 import { RELEASED } from './released.mjs';
 import { RELEASED_RUN } from './released-run.mjs';
@@ -21,7 +22,7 @@ import { VLLM } from './vllm.mjs';
 /** The peer could not be had. */
 class NotRun extends Error {}
 
-const PARTS = [...TRANSFORMERS, ...ODDITIES, ...PEFT, ...RELEASED, ...RELEASED_RUN, ...TRAINERS, ...VLLM];
+const PARTS = [...TRANSFORMERS, ...ODDITIES, ...PEFT, ...RELEASED, ...RELEASED_RUN, ...TRAINERS, ...VLLM, ...MEASURES];
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
@@ -72,7 +73,7 @@ function inWords(figures) {
 function environment(name) {
   const read = (file) => readFileSync(fileURLToPath(new URL(file, import.meta.url)), 'utf8');
   const [requirements, alone] = [read(`${name}.txt`), read(`${name}-alone.txt`)];
-  const torch = /^torch==\S+$/m.exec(requirements)[0];
+  const torch = /^torch==\S+$/m.exec(requirements)?.[0];
   const digest = createHash('sha256').update(requirements).update(alone).digest('hex').slice(0, 12);
   const all = process.env.PROPEL_PEERS ?? join(homedir(), '.cache', 'propel-peers');
   const place = join(all, `${name}-${digest}`);
@@ -86,10 +87,10 @@ function environment(name) {
   for (const [command, args, content] of [
     ['python3', ['-m', 'venv', place]],
     // First and by itself, so that nothing takes a build for other hardware.
-    pip(torch),
+    ...(torch ? [pip(torch)] : []),
     [...pip('-r', file), requirements],
     // What names other versions of the above than it needs.
-    [...pip('--no-deps', '-r', file), alone],
+    ...(alone ? [[...pip('--no-deps', '-r', file), alone]] : []),
   ]) {
     if (content !== undefined) writeFileSync(file, content);
     const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
