@@ -2,6 +2,7 @@
 //     npm run peers                    all parts
 //     npm run peers -- trl verl        some
 //     npm run peers -- --list
+//     npm run peers -- --write trl     and write the figures to docs/peers.md
 // An environment is made with pip where it is not there yet (PROPEL_PEERS, default ~/.cache/propel-peers); where that cannot be done the part is
 // `not run`, with why, and the exit code is 1 like that of a part that fails.
 import { spawn, spawnSync } from 'node:child_process';
@@ -11,9 +12,12 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { MEASURES } from './measures.mjs';
 import { ODDITIES } from './oddities.mjs';
+import { writePage } from './page.mjs';
 import { RELEASED } from './released.mjs';
 import { RELEASED_RUN } from './released-run.mjs';
+import { TORCH } from './torch.mjs';
 import { TRAINERS } from './trainers.mjs';
 import { PEFT, TRANSFORMERS } from './transformers.mjs';
 import { VLLM } from './vllm.mjs';
@@ -21,10 +25,24 @@ import { VLLM } from './vllm.mjs';
 /** The peer could not be had. */
 class NotRun extends Error {}
 
-const PARTS = [...TRANSFORMERS, ...ODDITIES, ...PEFT, ...RELEASED, ...RELEASED_RUN, ...TRAINERS, ...VLLM];
+const PARTS = [
+  ...TRANSFORMERS,
+  ...ODDITIES,
+  ...PEFT,
+  ...RELEASED,
+  ...RELEASED_RUN,
+  ...TRAINERS,
+  ...VLLM,
+  ...MEASURES,
+  ...TORCH,
+];
 
 const { values, positionals } = parseArgs({
-  options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
+  options: {
+    list: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
 const unknown = positionals.find((name) => !PARTS.some((part) => part.name === name));
@@ -60,6 +78,7 @@ for (const part of PARTS.filter(({ name }) => positionals.length === 0 || positi
     console.log(`${last.part.padEnd(14)}${last.outcome.padEnd(9)}${inWords(last.figures)} (${last.seconds} s)`);
 }
 if (values.json) console.log(JSON.stringify(results, null, 2));
+if (values.write) writePage(results, PARTS);
 process.exitCode = results.every(({ outcome }) => outcome === 'holds') ? 0 : 1;
 
 function inWords(figures) {
@@ -72,7 +91,7 @@ function inWords(figures) {
 function environment(name) {
   const read = (file) => readFileSync(fileURLToPath(new URL(file, import.meta.url)), 'utf8');
   const [requirements, alone] = [read(`${name}.txt`), read(`${name}-alone.txt`)];
-  const torch = /^torch==\S+$/m.exec(requirements)[0];
+  const torch = /^torch==\S+$/m.exec(requirements)?.[0];
   const digest = createHash('sha256').update(requirements).update(alone).digest('hex').slice(0, 12);
   const all = process.env.PROPEL_PEERS ?? join(homedir(), '.cache', 'propel-peers');
   const place = join(all, `${name}-${digest}`);
@@ -86,10 +105,10 @@ function environment(name) {
   for (const [command, args, content] of [
     ['python3', ['-m', 'venv', place]],
     // First and by itself, so that nothing takes a build for other hardware.
-    pip(torch),
+    ...(torch ? [pip(torch)] : []),
     [...pip('-r', file), requirements],
     // What names other versions of the above than it needs.
-    [...pip('--no-deps', '-r', file), alone],
+    ...(alone ? [[...pip('--no-deps', '-r', file), alone]] : []),
   ]) {
     if (content !== undefined) writeFileSync(file, content);
     const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });

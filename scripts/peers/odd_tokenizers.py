@@ -258,9 +258,11 @@ def as_text(tokenizer, texts):
 def run(folder, rng):
     tokenizer = TokenizersBackend.from_pretrained(folder)
     names = [str(token) for token in tokenizer.added_tokens_decoder.values()]
+    special = {id for id, token in tokenizer.added_tokens_decoder.items() if token.special}
     tried = list(texts(rng, rng.sample(names, min(4, len(names)))))
     rows = [
-        [text, ids, tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)]
+        # What skip_special_tokens means: by itself it keeps special tokens that a normalizer changes.
+        [text, ids, tokenizer.decode([id for id in ids if id not in special], skip_special_tokens=True, clean_up_tokenization_spaces=False)]
         for text, ids in zip(tried, as_text(tokenizer, tried))
     ]
     whole = tokenizer("x").input_ids

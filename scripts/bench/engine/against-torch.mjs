@@ -6,13 +6,18 @@ import { fileURLToPath } from 'node:url';
 
 export const PYTHON = '/usr/bin/python3';
 
+/** How PyTorch computes when nothing else is said. */
+export const EAGER = { compile: false, dtype: 'float32' };
+/** Loss of a first update, by what PyTorch's products are computed in. */
+const TOLERANCE = { float32: 1e-4, bfloat16: 5e-2 };
+
 /**
  * The best of the rounds of each side. `script` prints the loss of a first update, then the milliseconds of one a line of input; `update`
  * returns a promise of ours's loss.
  */
-export async function againstTorch({ name, script, folder, update, rounds, env }) {
+export async function againstTorch({ name, script, folder, update, rounds, env, python, mode }) {
   const file = fileURLToPath(new URL(script, import.meta.url));
-  const torch = spawn(PYTHON, [file, folder], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const torch = spawn(python, [file, folder], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   try {
     const lines = createInterface({ input: torch.stdout })[Symbol.asyncIterator]();
     const nextNumber = async () => {
@@ -21,7 +26,7 @@ export async function againstTorch({ name, script, folder, update, rounds, env }
       return Number(value);
     };
     const [ourLoss, theirLoss] = [await update(), await nextNumber()];
-    if (!(Math.abs(ourLoss - theirLoss) <= 1e-4))
+    if (!(Math.abs(ourLoss - theirLoss) <= TOLERANCE[mode.dtype]))
       throw new Error(`losses differ: ${ourLoss} and PyTorch's ${theirLoss}`);
     const [ours, theirs] = [[], []];
     for (let round = 0; round < rounds; round++) {
@@ -34,7 +39,8 @@ export async function againstTorch({ name, script, folder, update, rounds, env }
     torch.stdin.end();
     await once(torch, 'exit');
     const best = { ours: Math.min(...ours), theirs: Math.min(...theirs) };
-    return { name, peer: 'PyTorch eager', unit: 'ms', ...best, lessIsBetter: true };
+    const how = `${mode.compile ? 'compiled' : 'eager'}${mode.dtype === 'float32' ? '' : `, ${mode.dtype}`}`;
+    return { name, peer: `PyTorch ${how}`, unit: 'ms', ...best, lessIsBetter: true };
   } finally {
     torch.kill();
   }

@@ -15,7 +15,7 @@ const LIMITS = { rows: 32, tokens: 16_384 };
 const config = { ...WIDTH_576, maxPositions: 512 };
 
 /** A row: milliseconds an update of the group. */
-export async function groupUpdateRow({ threads, rounds, env, loss, adamW }) {
+export async function groupUpdateRow({ threads, loss, adamW, ...how }) {
   const { checkpoint } = randomCheckpoint(config);
   try {
     const adapter = randomAdapter(config, LORA_16, 1);
@@ -24,7 +24,7 @@ export async function groupUpdateRow({ threads, rounds, env, loss, adamW }) {
     writeTensors(join(checkpoint.folder, 'factors.safetensors'), adapter.factors);
     const scale = LORA_16.alpha / LORA_16.rank;
     const sequences = rollouts.map((rollout) => ({ ...rollout, logProbs: [...rollout.logProbs] }));
-    const spec = { threads, loss, adamW, scale, sequences, limits: LIMITS };
+    const spec = { threads, loss, adamW, scale, sequences, limits: LIMITS, mode: how.mode };
     writeFileSync(join(checkpoint.folder, 'spec.json'), JSON.stringify(spec));
     const settings = { provider: 'cpu', threads };
     const trainer = await Trainer.create(checkpoint, LORA_16, freshState(adapter.factors), settings);
@@ -41,8 +41,7 @@ export async function groupUpdateRow({ threads, rounds, env, loss, adamW }) {
       script: 'torch_group_update.py',
       folder: checkpoint.folder,
       update,
-      rounds,
-      env,
+      ...how,
     });
     await trainer.release();
     return row;

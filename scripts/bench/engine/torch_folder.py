@@ -7,7 +7,7 @@ import sys
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures"))
-from torch_decoder import adam_w, load_tensors  # noqa: E402
+from torch_decoder import adam_w, decoder, load_tensors  # noqa: E402
 
 
 class Folder:
@@ -26,6 +26,19 @@ class Folder:
         for tensor in self.trained:
             tensor.requires_grad_(True)
         self.optimizer = adam_w(self.trained, self.spec["adamW"])
+
+        self.dtype = getattr(torch, self.spec["mode"]["dtype"])
+        if self.factors and self.dtype != torch.float32:
+            # Weights that are not trained need no copy in float32.
+            self.weights = {name: tensor.to(self.dtype) for name, tensor in self.weights.items()}
+        self.compiled = torch.compile(decoder, dynamic=False) if self.spec["mode"]["compile"] else decoder
+
+    def logits(self, *batch, compiled=True):
+        """Mixed precision where the products' type is not float32."""
+        run = self.compiled if compiled else decoder
+        with torch.autocast("cpu", self.dtype, enabled=self.dtype != torch.float32):
+            logits, _ = run(self.config, self.weights, self.factors, self.scale, *batch)
+        return logits.float()
 
     def step(self):
         torch.nn.utils.clip_grad_norm_(self.trained, self.spec["adamW"]["maxNorm"])

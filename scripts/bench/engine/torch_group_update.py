@@ -1,8 +1,8 @@
-"""The PyTorch side of the update of a group: eager forward, backward, clipping and AdamW, timed one update a line of standard input.
+"""The PyTorch side of the update of a group: forward, backward, clipping and AdamW, timed one update a line of standard input.
 
-Argument: a folder with config.json, model.safetensors, factors.safetensors and spec.json (threads, sequences, limits, loss, adamW, scale). Whole
+Argument: a folder with config.json, model.safetensors, factors.safetensors and spec.json (threads, sequences, limits, loss, adamW, scale, mode). Whole
 sequences, sorted by length, are cut into right-padded batches under the limits, whose gradients add up; only written tokens reach the
-head. Smaller batches have less padding and larger products less overhead, so the fastest of several sizes is used. Prints the first
+head. Smaller batches have less padding and larger products less overhead, so the fastest of several sizes, in eager mode, is used. Prints the first
 update's loss, then the milliseconds of each update asked for.
 """
 import sys
@@ -10,10 +10,10 @@ import time
 
 import torch
 from torch_folder import Folder
-from torch_decoder import decoder, policy_loss
+from torch_decoder import policy_loss
 
 folder = Folder(sys.argv[1])
-config, spec, weights, factors, optimizer = folder.config, folder.spec, folder.weights, folder.factors, folder.optimizer
+spec, optimizer = folder.spec, folder.optimizer
 total = sum(len(sequence["tokens"]) for sequence in spec["sequences"])
 
 
@@ -48,11 +48,11 @@ def batches(rows):
     return [padded(batch) for batch in result]
 
 
-def gradients(parts):
+def gradients(parts, compiled=True):
     optimizer.zero_grad(set_to_none=True)
     loss_sum = 0.0
     for ids, scored, flat in parts:
-        logits, _ = decoder(config, weights, factors, folder.scale, ids, scored)
+        logits = folder.logits(ids, scored, compiled=compiled)
         loss, _ = policy_loss(logits, flat, spec["loss"])
         loss = loss * (len(flat["labels"]) / total)
         loss.backward()
@@ -73,8 +73,8 @@ def milliseconds(work):
 
 
 options = [batches(min(rows, spec["limits"]["rows"])) for rows in (32, 8, 4, 2)]
-gradients(options[-1])
-parts = min(options, key=lambda option: milliseconds(lambda: gradients(option)))
+gradients(options[-1], compiled=False)
+parts = min(options, key=lambda option: milliseconds(lambda: gradients(option, compiled=False)))
 print(update(parts), flush=True)
 for _ in sys.stdin:
     print(milliseconds(lambda: update(parts)), flush=True)

@@ -1,6 +1,6 @@
-"""The PyTorch side of the update benchmark: eager forward, backward, clipping and AdamW, timed one update a line of standard input.
+"""The PyTorch side of the update benchmark: forward, backward, clipping and AdamW, timed one update a line of standard input.
 
-Arguments: a folder with config.json, model.safetensors and spec.json (threads, batch, time, ids, labels, loss, adamW, scale); with a scale,
+Arguments: a folder with config.json, model.safetensors and spec.json (threads, batch, time, ids, labels, loss, adamW, scale, mode); with a scale,
 that of the adapter in factors.safetensors, the adapter is trained and the weights are not. Prints the first
 update's loss, then the milliseconds of each update asked for.
 """
@@ -9,10 +9,10 @@ import time
 
 import torch
 from torch_folder import Folder
-from torch_decoder import decoder, policy_loss
+from torch_decoder import policy_loss
 
 folder = Folder(sys.argv[1])
-config, spec, weights, factors, optimizer = folder.config, folder.spec, folder.weights, folder.factors, folder.optimizer
+spec, optimizer = folder.spec, folder.optimizer
 shape = (spec["batch"], spec["time"])
 batch = {name: torch.tensor(spec[name]).view(shape) for name in ("ids", "labels")}
 batch.update(mask=torch.ones(shape), advantages=torch.ones(shape), referenceLogProbs=torch.zeros(shape))
@@ -20,7 +20,7 @@ batch.update(mask=torch.ones(shape), advantages=torch.ones(shape), referenceLogP
 
 def update():
     optimizer.zero_grad(set_to_none=True)
-    logits, _ = decoder(config, weights, factors, folder.scale, batch["ids"])
+    logits = folder.logits(batch["ids"])
     if "oldLogProbs" not in batch:
         log_p = torch.log_softmax(logits.detach(), -1)
         batch["oldLogProbs"] = log_p.gather(-1, batch["labels"][..., None])[..., 0]

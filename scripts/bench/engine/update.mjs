@@ -5,7 +5,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshState, Trainer } from '../../../dist/lm/trainer.js';
 import { writeTensors } from '../../../dist/lm/safetensors.js';
-import { againstTorch, PYTHON } from './against-torch.mjs';
+import { againstTorch, EAGER, PYTHON } from './against-torch.mjs';
 import { groupUpdateRow } from './group-update.mjs';
 import {
   LORA_16,
@@ -32,7 +32,7 @@ const LOSS = { clip: 0.2, kl: 0, entropy: 0.01 };
 const ADAMW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, maxNorm: 1 };
 
 /** Rows of the table: milliseconds an update of ours and of PyTorch's. */
-export async function updateRows({ threads, rounds }) {
+export async function updateRows({ threads, rounds, python = PYTHON, mode = EAGER }) {
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('OPENBLAS_')));
   Object.assign(environment, {
     OMP_NUM_THREADS: String(threads),
@@ -42,18 +42,18 @@ export async function updateRows({ threads, rounds }) {
     MALLOC_MMAP_THRESHOLD_: String(4e9),
     MALLOC_TRIM_THRESHOLD_: String(8e9),
   });
-  const found = spawnSync(PYTHON, ['-c', 'import torch'], { env: environment }).status === 0;
+  const found = spawnSync(python, ['-c', 'import torch'], { env: environment }).status === 0;
   const rows = [];
   if (!found) {
     const names = [...SHAPES.map(({ name }) => name), 'update of a group'];
-    return names.map((name) => ({ name, notRun: `python3-torch is missing (${PYTHON})` }));
+    return names.map((name) => ({ name, notRun: `python3-torch is missing (${python})` }));
   }
-  for (const shape of SHAPES) rows.push(await denseRow(shape, threads, rounds, environment));
-  rows.push(await groupUpdateRow({ threads, rounds, env: environment, loss: LOSS, adamW: ADAMW }));
+  for (const shape of SHAPES) rows.push(await denseRow(shape, { threads, rounds, env: environment, python, mode }));
+  rows.push(await groupUpdateRow({ threads, rounds, env: environment, python, mode, loss: LOSS, adamW: ADAMW }));
   return rows;
 }
 
-async function denseRow({ name, config, layout, batch, time }, threads, rounds, env) {
+async function denseRow({ name, config, layout, batch, time }, { threads, ...how }) {
   const { checkpoint, weights } = randomCheckpoint(config);
   try {
     const tokens = batch * time;
@@ -62,7 +62,7 @@ async function denseRow({ name, config, layout, batch, time }, threads, rounds, 
     const adapter = layout ? randomAdapter(config, layout, 1) : null;
     if (adapter) writeTensors(join(checkpoint.folder, 'factors.safetensors'), adapter.factors);
     const scale = layout ? layout.alpha / layout.rank : null;
-    const spec = { threads, batch, time, ids, labels, loss: LOSS, adamW: ADAMW, scale };
+    const spec = { threads, batch, time, ids, labels, loss: LOSS, adamW: ADAMW, scale, mode: how.mode };
     writeFileSync(join(checkpoint.folder, 'spec.json'), JSON.stringify(spec));
     const start = freshState(adapter ? adapter.factors : weights);
     const trainer = await Trainer.create(checkpoint, layout ?? 'weights', start, { provider: 'cpu', threads });
@@ -84,7 +84,7 @@ async function denseRow({ name, config, layout, batch, time }, threads, rounds, 
       return report.loss;
     };
     const { folder } = checkpoint;
-    const row = await againstTorch({ name, script: 'torch_update.py', folder, update, rounds, env });
+    const row = await againstTorch({ name, script: 'torch_update.py', folder, update, ...how });
     await trainer.release();
     return row;
   } finally {
